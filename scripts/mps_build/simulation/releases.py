@@ -30,6 +30,7 @@ class Release:
         patches: what a 64-bit Linux needs, in the order to apply them.
         flags: what else its host code is compiled with.
         shared_header: what all its operators' files include, read once for them; below aten/src.
+        tree_version: what version.txt says, where it is another: upstream does not raise it for a patch release.
         wheel: the official macOS wheel whose Metal kernels run here; None: the release compiles all of them from text.
     """
 
@@ -40,6 +41,7 @@ class Release:
     patches: tuple[str, ...]
     flags: tuple[str, ...] = ()
     shared_header: str | None = None
+    tree_version: str | None = None
     wheel: Wheel | None = None
 
     @property
@@ -83,6 +85,7 @@ _RELEASES: Mapping[str, Release] = {
             "block-not-lambda.patch",
         ),
         shared_header="ATen/mps/MPSStream.h",
+        tree_version="1.13.0",
         # As the tree itself is compiled; and a macro of Apple's mach/vm_page_size.h that no later release asks.
         flags=("-Wno-narrowing", "-Dround_page(size)=(((size)+4095ul)&~4095ul)"),
     ),

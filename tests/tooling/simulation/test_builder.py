@@ -178,6 +178,9 @@ def test_a_tree_of_another_release_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"is PyTorch 2\.7\.0"):
         users_tree(find_release("2.6.0"), tmp_path)
 
+    (tmp_path / "version.txt").write_text("1.13.0a0\n")  # as the tag v1.13.1 has it
+    assert users_tree(find_release("1.13.1"), tmp_path) == tmp_path
+
 
 def test_patched_copies_are_written_beside_the_tree_and_only_where_they_change(tmp_path: Path) -> None:
     release = find_release("2.6.0")

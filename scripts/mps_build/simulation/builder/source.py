@@ -98,7 +98,7 @@ def users_tree(release: Release, source: Path) -> Path:
         SourceError: it is not PyTorch with MPS, or another release.
     """
     tree = read_tree(source.resolve())
-    if tree.release and tree.release != release.version:
+    if tree.release and tree.release not in (release.version, release.tree_version):
         raise SourceError(
             f"{source} is PyTorch {tree.release}, and Linux's torch of this simulation is {release.version}",
             hint=f"check out v{release.version}, or simulate a release that the tree is of",

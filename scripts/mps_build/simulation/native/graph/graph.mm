@@ -212,6 +212,7 @@ std::vector<MPSGraphTensor *> inputs_of(MPSGraph *graph, MPSGraphTensor *tensor)
   return found;
 }
 void same_types(const char *name, MPSGraphTensor *one, MPSGraphTensor *other) {
+  if (!one || !other) refuse_with("MPSGraph ", name, ": an operand is nil");
   if (one->type != other->type)
     refuse_with("MPSGraph ", name, ": the types of its operands differ (", at::toString(torch_type(one->type)), ", ",
                 at::toString(torch_type(other->type)), ")");

@@ -115,6 +115,14 @@ _FRACTIONS = {
 }
 
 
+def _ended(x: torch.Tensor) -> torch.Tensor:
+    """Return a line with its largest at the end, and one with its least there: an element that is lost shows."""
+    for line, largest in zip(x, (True, False)):
+        order = line.argsort(descending=not largest)
+        line[[int(order[-1]), -1]] = line[[-1, int(order[-1])]]
+    return x
+
+
 def _both_ways(form: Any, x: torch.Tensor) -> Any:
     return [attempt(lambda: form(x, 1)), attempt(lambda: form(x.t().contiguous(), 0))]
 
@@ -129,7 +137,7 @@ for _dtype in (torch.float32, torch.int32, torch.int64):
             f"threshold-line-{_name}-{_short(_dtype)}",
             lambda *bases, form=_form: _lines(form, *bases),
             make=lambda d, dtype=_dtype: tuple(
-                (d.distinct(2, n) / 64 if dtype.is_floating_point else d.distinct(2, n)).to(dtype)
+                _ended(d.distinct(2, n) / 64 if dtype.is_floating_point else d.distinct(2, n)).to(dtype)
                 for n in (*_LINES, *(_LONG if dtype == torch.float32 else ()))
             ),
             terms=4096,

@@ -20,6 +20,8 @@ from typing import Any
 
 import torch
 
+import rule_verdicts
+import rule_verdicts_views
 import suite_in_process
 from call_changes import describe
 from conditions import Conditions, Facts
@@ -32,11 +34,13 @@ from device_suite.rules.changes import ChangedCall
 from device_suite.runs import Bench
 from device_suite.touch import TouchMap
 from overload_calls import is_drawn, with_seeds, with_siblings
-from rule_candidates import candidates
-from rule_verdicts import VERDICTS, Overload, is_settled
+from rule_candidates import candidates, is_in_place
+from rule_verdicts import Overload, is_settled
 
-# Seconds of one candidate, processes of one group, overloads of one group.
-_SECONDS, _CRASHES, _TOGETHER = 8, 40, 40
+# Seconds of one candidate, overloads of one group.
+_SECONDS, _TOGETHER = 20, 40
+_DONE = "done"
+VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS}
 
 
 def recorded() -> dict[Any, Facts]:
@@ -72,15 +76,24 @@ def sample_of(func: Any, facts: Facts) -> Any:
 
 
 def in_float32(func: Any, call: Any) -> Any:
-    """Return a call in half precision as one of float32 with numbers of usual size, where the CPU answers that too."""
-    halves = ("@float16 ", "@bfloat16 ")
-    if not any(text.startswith(halves) for text in texts(call)):
+    """Return a call in half precision as one of float32 with numbers of usual size, where the CPU answers that too.
+
+    So with a gradient of whole numbers, which autograd never makes; it gets numbers that are not all zero.
+    """
+    halves, every = ("@float16 ", "@bfloat16 "), texts(call)
+    first = every[0] if every else ""
+    is_whole = "_backward" in name_of(func) and first.startswith(("@int", "@uint"))
+    if is_whole:
+        halves = (*halves, first.split(" ")[0] + " ")
+    if not any(text.startswith(halves) for text in every):
         return call
 
     def widened(text: str) -> str:
         if not text.startswith(halves):
             return text
         _, sides, layout, low, high = text.split(" ")
+        if is_whole and text == first:
+            low, high = "-1", "1"
         return " ".join(("@float32", sides, layout, f"{max(float(low), -4):g}", f"{min(float(high), 4):g}"))
 
     wide = changed(call, widened)
@@ -144,39 +157,46 @@ def asked_of(tasks: list[Task], send: Any, skip: int) -> None:
 
 
 def in_children(tasks: list[Task]) -> None:
-    """Fill the tasks with the changes that are kept and those that stay out: one that ends the process is such."""
+    """Fill the tasks with the changes that are kept and those that stay out: one that ends the process is such.
+
+    What a change does to the heap may end the process a little later, between two changes too: none is lost by that.
+    """
     for task in tasks:
         task.kept = {rule: [] for rule in task.rules}
         task.lost = {rule: Counter() for rule in task.rules}
-    skip = 0
-    for _ in range(_CRASHES):
+    skip, done = 0, False
+    while not done:
         receiver, sender = multiprocessing.Pipe(duplex=False)
         child = os.fork()
         if child == 0:
             try:
                 asked_of(tasks, sender.send, skip)
+                sender.send((0, 0, "", None, _DONE))
             finally:
                 os._exit(0)
         sender.close()
-        begun = None
-        while True:
+        begun, before = None, skip
+        while receiver.poll(_SECONDS):
             try:
-                if not receiver.poll(_SECONDS):
-                    break
                 number, place, rule, changes, verdict = receiver.recv()
             except EOFError:
                 break
-            begun = (number, place, rule) if verdict == "begun" else None
+            if verdict == _DONE:
+                done = True
+                break
+            begun = (place, rule) if verdict == "begun" else None
+            skip = number
             if verdict == "":
                 tasks[place].kept[rule].append(changes)
             elif verdict != "begun":
                 tasks[place].lost[rule][verdict] += 1
         os.kill(child, 9)
         os.waitpid(child, 0)
-        if begun is None:
-            break
-        skip = begun[0]
-        tasks[begun[1]].lost[begun[2]]["the CPU crashes"] += 1
+        receiver.close()
+        if skip == before and not done:
+            raise SystemExit(f"no change of {tasks[0].name} and those behind it can be asked behind number {skip}")
+        if begun is not None:
+            tasks[begun[0]].lost[begun[1]]["the CPU crashes"] += 1
 
 
 def warmed_up() -> None:
@@ -187,6 +207,8 @@ def warmed_up() -> None:
 
 def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
     """Return why a rule asks nothing of an overload, or an empty text."""
+    if rule == "chains" and not is_in_place(func):  # no condition of this rule
+        return ""
     for reason, names in NOT_CALLED_BY_ITSELF.items():
         if name_of(func).partition(".")[0] in names:
             return reason
@@ -195,7 +217,9 @@ def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
     if is_drawn(func):
         return "its answer is drawn"
     packet, _, _ = name_of(func).partition(".")
-    writes = any(one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments)
+    writes = rule != "chains" and any(
+        one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments
+    )
     if writes:
         for other in samples:
             if other.partition(".")[0] == packet.rstrip("_") and other != name_of(func) and not other.endswith("out"):
@@ -236,6 +260,7 @@ def main() -> None:
         tasks = []
         for name in chosen[begin : begin + _TOGETHER]:
             func, rules = overload(name), []
+            stored["samples"][name] = [in_float32(func, one) for one in stored["samples"][name]]
             for rule in given.rules.split(","):
                 stored[rule].pop(name, None)
                 reason = why_not_at_all(rule, func, stored["samples"])

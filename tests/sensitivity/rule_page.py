@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import suite_in_process
+from device_suite.overloads.described import overload
 from device_suite.rules.asked import RULES, stored
-from rule_candidates import RULES_IN_WORDS
+from device_suite.rules.modules import NOT_ASKED
+from rule_candidates import RULES_IN_WORDS, is_in_place
 
 PAGE = suite_in_process.ROOT / "docs" / "verify" / "conditions_by_rule.md"
 # No condition: a step on the way to the first place that is refused.
@@ -25,10 +27,15 @@ _HEAD = """# What each rule asks of all overloads
 A rule changes one thing of a stored call of each overload that MPS runs ({count} overloads; one call of each, taken
 from the suite's own cases) and asks the device. A *condition* is one such change of one overload. It is asked if torch
 2.13.0's CPU says what is right, and if a device that rounds or chooses otherwise is not called wrong. What stays out is
-counted by its reason when the calls are made; what a rule was narrowed by afterwards is not in these counts. Rule 3
-(sizes at which another kernel takes over: `threshold-*`), rule 4 (each pair of dtypes: `conversion-*`) and the
-generators of rule 6 (`random-stream-*`) are tables in files of their own.
+counted by its reason; what is asked and these counts come of the same run. The chains of rule 6 count the {in_place}
+overloads that write to their first operand alone.
 """
+_TABLES = {
+    "threshold": "3: below, at and above a size at which MPS takes another kernel",
+    "conversion": "4: a dtype to every other, at the edges of what both hold, 12 ways each",
+    "random-stream": "6: generators: set, read, cloned, forked, one beside the default",
+    "modules": "6: a class of `torch.nn` that keeps something: five modules of it, trained and asked in turn",
+}
 
 
 def _told(reason: str) -> str:
@@ -38,7 +45,9 @@ def _told(reason: str) -> str:
 def render(reasons: dict[str, dict[str, dict[str, int]]]) -> str:
     """Return the page."""
     asked: dict[str, Any] = stored()
-    lines = [_HEAD.format(count=len(asked["samples"])), "| cases | rule | overloads | conditions asked | left out |"]
+    in_place = sum(is_in_place(func) for func in map(overload, asked["samples"]) if func is not None)
+    head = _HEAD.format(count=len(asked["samples"]), in_place=in_place)
+    lines = [head, "| cases | rule | overloads | conditions asked | left out |"]
     lines.append("|---|---|---|---|---|")
     counted: dict[str, Counter[str]] = {}
     for rule in RULES:
@@ -49,6 +58,11 @@ def render(reasons: dict[str, dict[str, dict[str, int]]]) -> str:
         lines.append(
             f"| `{rule}-*` | {RULES_IN_WORDS[rule]} | {len(asked[rule])} | {number} | {sum(counts.values())} |"
         )
+    lines += ["", "## Tables of their own", "", "| cases | rule | number of cases |", "|---|---|---|"]
+    every = [case.id for case in suite_in_process.Suite(["conditions", "random"]).cases]
+    for name, told in _TABLES.items():
+        lines.append(f"| `{name}-*` | {told} | {sum(case.startswith(name + '-') for case in every)} |")
+    lines += ["", "Left out of `modules-*`: " + "; ".join(f"`{name}` ({why})" for name, why in NOT_ASKED.items()) + "."]
     lines += ["", "## What stays out", ""]
     lines += ["| cases | reason | conditions |", "|---|---|---|"]
     for rule in RULES:

@@ -29,9 +29,10 @@ class Reader:
         """Return a module as LLVM prints it."""
         return {}, (compiler.read_bitcode(bitcode).encode(),)
 
-    def compile(self, bitcode: bytes, planted: str | None) -> Answer:
+    def compile(self, bitcode: bytes, planted: str | None, optimised: bool) -> Answer:
         """Compile a kernel, or say why there is no code."""
-        code = compile_kernel(bitcode, planted=planted)
+        how = {"level": 2, "passes": "O1"} if optimised else {}
+        code = compile_kernel(bitcode, planted=planted, **how)
         head = {"metadata": code.metadata, "body": code.body}
         if isinstance(code, Refused):
             return {**head, "fault": code.fault, "reason": code.reason[:2000]}, ()

@@ -198,9 +198,13 @@ class Reader(_Closed):
         _, data = self._asked(Nothing, MOST_PRINTED, COMPILE_SECONDS, "text", bitcode)
         return data.decode("utf-8", "replace")
 
-    def compile(self, bitcode: bytes, planted: str | None = None) -> Code | Refused:
-        """Return a kernel's code, or why there is none."""
-        record, data = self._asked(CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", bitcode, planted)
+    def compile(self, bitcode: bytes, planted: str | None = None, *, optimised: bool = False) -> Code | Refused:
+        """Return a kernel's code, or why there is none.
+
+        Args:
+            optimised: code for millions of threads: it takes four times as long to compile.
+        """
+        record, data = self._asked(CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", bitcode, planted, optimised)
         found = record.root
         if found.metadata is not None and not is_bounded(found.metadata):
             return Refused(reason="its metadata has sizes that no kernel has", fault="refused")

@@ -78,7 +78,7 @@ def _codes(library: Library, path: Path, reporter: Reporter) -> Iterator[tuple[s
     reporter.started(f"Compile the kernels of {library.name}", total=len(kernels), unit="kernels")
     with Reader(path) as reader:
         for done, each in enumerate(kernels, 1):
-            code = reader.compile(library.bitcode(each))
+            code = reader.compile(library.bitcode(each), optimised=True)
             if isinstance(code, Code):
                 yield each.name, code
             else:

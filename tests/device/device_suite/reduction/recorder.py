@@ -62,7 +62,7 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
             self._input(args[0], stays=True)
         given, named = self._value(args), self._value(kwargs)
         result = func(*args, **kwargs)
-        changes = _changes(last, kwargs)
+        changes = _changes(last, kwargs) or getattr(getattr(func, "_schema", None), "is_mutable", False)
         if not changes and not _tensors(result):
             return result
         if len(self.steps) > MOST_STEPS:

@@ -1,4 +1,4 @@
-"""Rules 2, 6 and 7: calls that are answered: special values in each operand, arguments changed in turn, half types."""
+"""Rules 2, 6 and 7: calls that are answered: special values, arguments in turn, chains in place, half types."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..compare import Error, Mismatch
 from ..overloads.asking import attempt_answers, judge
 from ..states import Refused
 from .asked import calls_of
+from .chains import chained
 
 _SHOWN = 5
 
@@ -23,7 +24,7 @@ def ask_answered(overloads: list[Any], bench: Any) -> Error:
         Mismatch: some are wrong; the message names the first few.
         Refused: none could be asked.
     """
-    calls = list(calls_of(overloads))
+    calls = [(name, chained(func, call, changes), call, changes) for name, func, call, changes in calls_of(overloads)]
     copies = [_copied(call, bench) for _, _, call, _ in calls]
     run = bench.device_run()
     run.seed(bench.seed)

@@ -7,6 +7,7 @@
 ["longer", NAME]        a list with its last number twice    ["order", T]       whole numbers from large to small
 ["place", T, N]         N in the middle of tensor T          ["put", T, WORD]   special values, from the middle on
 ["shifted", T, U]       tensor T is tensor U's memory, a row before it
+["call", CALL]          another call than the stored one     ["chain", MODE]    in a chain (chains.py)
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class ChangedCall(Drawn):
         every = texts(self.call)
         for number, edit in self._edits:
             edit(VIEWS[every[number].split(" ")[2]].cut(bases[number], shape_of(every[number])))
+        if self._edits:  # what follows from the others follows from what was put there
+            self._choose(bases)
         return bases
 
     def arguments(self, bases: list[torch.Tensor], device: Any, cast: Any) -> tuple[Any, Any]:
@@ -89,8 +92,10 @@ class ChangedCall(Drawn):
 
     def _with(self, func: Any, call: Any, change: Any) -> Any:
         kind, where, *what = (*change, None)[: max(len(change), 2)]
-        if kind == "free":  # of rule 5: no change
+        if kind in ("free", "chain"):  # how the call is asked: no change
             return call
+        if kind == "call":
+            return where
         if kind in ("place", "put", "order"):
             self._edits.append((where, _edit(kind, *what)))
             return call

@@ -178,22 +178,27 @@ static int run_group(int count) {
     }
 }
 
-static void fill_ids(uint32_t *ids, const uint64_t *at, const uint32_t *local, const uint32_t *size,
-                     const uint64_t *groups, uint32_t index) {
+/* What all threads of a threadgroup have in common. */
+static void fill_group_ids(uint32_t *ids, const uint64_t *at, const uint32_t *size, const uint64_t *groups) {
     for (int d = 0; d < 3; d++) {
         ids[TGPIG + d] = (uint32_t)at[d];
-        ids[TPITG + d] = local[d];
-        ids[TPIG + d] = (uint32_t)(at[d] * rt_job.group[d] + local[d]);
         ids[TPTG + d] = size[d];
         ids[TGPG + d] = (uint32_t)groups[d];
         ids[TPG + d] = (uint32_t)rt_job.grid[d];
         ids[DISPATCHED + d] = rt_job.group[d];
     }
+    ids[SIMDGROUPS] = (size[0] * size[1] * size[2] + SIMD - 1) / SIMD;
+    ids[SIMD_SIZE] = SIMD;
+}
+
+static void fill_thread_ids(uint32_t *ids, const uint32_t *local, uint32_t index) {
+    for (int d = 0; d < 3; d++) {
+        ids[TPITG + d] = local[d];
+        ids[TPIG + d] = ids[TGPIG + d] * rt_job.group[d] + local[d];
+    }
     ids[INDEX] = index;
     ids[LANE] = index % SIMD;
     ids[SIMDGROUP] = index / SIMD;
-    ids[SIMDGROUPS] = (size[0] * size[1] * size[2] + SIMD - 1) / SIMD;
-    ids[SIMD_SIZE] = SIMD;
 }
 
 static void guard_stacks(int count);
@@ -209,16 +214,19 @@ static int run_one_group(const uint64_t *at, const uint64_t *groups) {
     make_order(count);
     fill_threadgroup_memory();
     if (rt_job.track) rt_shadow_group();
+    if (!rt_job.cooperative) {
+        rt_current = &plain;
+        fill_group_ids(plain.ids, at, size, groups);
+    }
     for (int k = 0; k < count; k++) {
         uint32_t i = rt_job.cooperative ? (uint32_t)k : order[k];
-        local[0] = i % size[0], local[1] = i / size[0] % size[1], local[2] = i / size[0] / size[1];
+        const uint32_t row = size[0] == (uint32_t)count ? 0 : i / size[0]; /* a division costs as much as a thread */
+        local[0] = i - row * size[0], local[1] = row ? row % size[1] : 0, local[2] = row ? row / size[1] : 0;
         struct lane *lane = rt_job.cooperative ? &lanes[i] : &plain;
-        fill_ids(lane->ids, at, local, size, groups, i);
+        if (rt_job.cooperative) fill_group_ids(lane->ids, at, size, groups);
+        fill_thread_ids(lane->ids, local, i);
         if (rt_job.cooperative) prepare(lane, (int)i);
-        else {
-            rt_current = lane;
-            rt_job.entry(rt_job.arguments, lane->ids);
-        }
+        else rt_job.entry(rt_job.arguments, lane->ids);
     }
     rt_said.threads += (uint64_t)count;
     return rt_job.cooperative ? run_group(count) : 0;

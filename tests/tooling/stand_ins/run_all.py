@@ -11,7 +11,8 @@ import json
 import os
 import pwd
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from cheap_calls import CALLS
@@ -22,10 +23,20 @@ def _nobody(_number: int) -> pwd.struct_passwd:
     raise KeyError("getpwuid(): uid not found")
 
 
+@contextmanager
+def _homeless() -> Iterator[None]:
+    """Take away whatever names a home folder."""
+    known, kept = pwd.getpwuid, dict(os.environ)
+    pwd.getpwuid = _nobody
+    for name in ("HOME", "MPS_BUILD_CACHE", "XDG_CACHE_HOME"):
+        os.environ.pop(name, None)
+    yield
+    pwd.getpwuid = known
+    os.environ |= kept
+
+
 def run_all(surroundings: Sequence[str]) -> dict[str, tuple[int, str]]:
     """Return the status of each command, and what it wrote to standard error where that is there."""
-    if "homeless" in surroundings:
-        pwd.getpwuid = _nobody
     broken = None
     if "cut_off" in surroundings:
         reader, broken = os.pipe()
@@ -57,7 +68,8 @@ def main_of(arguments: Sequence[str]) -> None:
         os.environ["MPS_BUILD_WORK"] = str(Path(folder, "work"))
         if has_cache:
             os.environ["MPS_BUILD_CACHE"] = str(Path(folder, "cache"))
-        results[folder] = run_all(names.split(","))
+        with _homeless() if "homeless" in names else nullcontext():
+            results[folder] = run_all(names.split(","))
     (first / "results.json").write_text(json.dumps(results), encoding="utf-8")
 
 

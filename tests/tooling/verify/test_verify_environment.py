@@ -13,7 +13,7 @@ from mps_build.common.reporter import SilentReporter
 from mps_build.verify.target import kept_environment
 from mps_build.verify.target.fetched_wheel import sha256_of
 from mps_build.verify.target.interpreter import describe_interpreter, the_one_torch
-from mps_build.verify.target.kept_environment import make_environment
+from mps_build.verify.target.kept_environment import make_environment, own_pip
 from mps_build.verify.target.shop import Shop
 from small_wheels import write_wheel
 
@@ -53,8 +53,7 @@ def _wheel(folder: Path, name: str, version: str, *, needs: str = "", payload: b
     write_wheel(folder, files, name=f"{name}-{version}-py3-none-any.whl")
 
 
-def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path, Told]:
-    told = Told()
+def _shop(index: Path, told: Told) -> Shop:
     environ = {
         "PATH": "/usr/bin:/bin",
         "PIP_CONFIG_FILE": "/dev/null",
@@ -62,8 +61,13 @@ def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path
         "PIP_FIND_LINKS": index.as_uri(),
         "PIP_NO_CACHE_DIR": "1",
     }
-    shop = Shop(cache=index.parent / "cache", environ=environ, log=index.parent / "log", reporter=told)
-    interpreter = describe_interpreter(Path(python), environ=environ)
+    return Shop(cache=index.parent / "cache", environ=environ, log=index.parent / "log", reporter=told)
+
+
+def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path, Told]:
+    told = Told()
+    shop = _shop(index, told)
+    interpreter = describe_interpreter(Path(python), environ=shop.environ)
     wheel = index / "torch-2.13.0-py3-none-any.whl"
     return make_environment(wheel, sha256_of(wheel), interpreter, shop, extras=extras), told
 
@@ -106,3 +110,22 @@ def test_what_wants_another_torch_is_refused_and_is_not_kept(index: Path) -> Non
 
     assert not [path for path in (index.parent / "cache").rglob("ready") if path.read_text() == "future\n"]
     assert _asked(_made(index)[0], "import torch; print(torch.version)") == "2.13.0"
+
+
+def test_our_own_pip_is_made_once_by_the_sessions_python(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a venv as that of a torch is, which has a pip that installs: made for real above."""
+    made: list[tuple[Path, Path]] = []
+
+    def make(python: Path, venv: Path, shop: Shop, *options: str) -> None:
+        assert options == ()
+        made.append((python, venv))
+        venv.mkdir(parents=True)
+
+    monkeypatch.setattr(kept_environment, "_make_venv", make)
+    shop = _shop(index, Told())
+    first, second = own_pip(shop), own_pip(shop)
+
+    folder = shop.cache / "pip" / "{}.{}".format(*sys.version_info)
+    assert made == [(Path(sys.executable), folder)]
+    assert first == second
+    assert first[0] == str(folder / "bin" / "python")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import venv
 from pathlib import Path
 
+import pip
 import pytest
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.reporter import SilentReporter
@@ -32,8 +34,14 @@ OURS = Interpreter(
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all: the pip that is made in it takes seconds."""
-    return tmp_path_factory.mktemp("fetched") / "cache"
+    """One cache for all, with a pip in it as `own_pip` leaves one: this session's, for to make one takes seconds."""
+    folder = tmp_path_factory.mktemp("fetched") / "cache"
+    made = folder / "pip" / OURS.short
+    venv.create(made, with_pip=False, symlinks=True)
+    (packages,) = made.glob("lib/python*/site-packages")
+    (packages / "session.pth").write_text(f"{Path(pip.__file__).parents[1]}\n")
+    (made / "ready").write_text("")
+    return folder
 
 
 def shop(cache: Path, *, offline: bool = False, **settings: str) -> Shop:

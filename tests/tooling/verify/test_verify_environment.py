@@ -15,8 +15,10 @@ from mps_build.verify.target.fetched_wheel import sha256_of
 from mps_build.verify.target.interpreter import describe_interpreter, the_one_torch
 from mps_build.verify.target.kept_environment import make_environment, own_pip
 from mps_build.verify.target.shop import Shop
+from quick_pip import link_pip
 from small_wheels import write_wheel
 
+make_venv = kept_environment._make_venv
 PAYLOAD = b"\0" * 5_000_000
 
 
@@ -28,9 +30,12 @@ class Told(SilentReporter):
         self.notes.append(f"{done} {note}")
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder of wheels: torch with what it needs, in two versions, and two packages that want it."""
+@pytest.fixture(scope="module", params=["a pip at hand", pytest.param("a pip of its own", marks=pytest.mark.slow)])
+def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of wheels: torch with what it needs, in two versions, and two packages that want it.
+
+    A venv with pip is made for real by the slow session; else one without it, to which the session's is linked.
+    """
     folder = tmp_path_factory.mktemp("environments") / "index"
     folder.mkdir()
     _wheel(folder, "torch", "2.13.0", needs="graphs", payload=PAYLOAD)
@@ -42,7 +47,15 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     _wheel(folder, "future", "1.0", needs="torch>=2.14")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(kept_environment, "PYTEST", ())
+        if request.param == "a pip at hand":
+            patched.setattr(kept_environment, "_make_venv", _with_linked_pip)
         yield folder
+
+
+def _with_linked_pip(python: Path, venv: Path, shop: Shop, *options: str) -> None:
+    make_venv(python, venv, shop, "--without-pip")
+    if not options:  # Python's own venv has pip then
+        link_pip(venv)
 
 
 def _wheel(folder: Path, name: str, version: str, *, needs: str = "", payload: bytes = b"") -> None:
@@ -113,7 +126,7 @@ def test_what_wants_another_torch_is_refused_and_is_not_kept(index: Path) -> Non
 
 
 def test_our_own_pip_is_made_once_by_the_sessions_python(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a venv as that of a torch is, which has a pip that installs: made for real above."""
+    """It is a venv as that of a torch is, which has a pip that installs."""
     made: list[tuple[Path, Path]] = []
 
     def make(python: Path, venv: Path, shop: Shop, *options: str) -> None:

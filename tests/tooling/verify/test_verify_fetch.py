@@ -8,13 +8,13 @@ import sys
 import venv
 from pathlib import Path
 
-import pip
 import pytest
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.reporter import SilentReporter
 from mps_build.verify.target.fetched_wheel import fetch_wheel
 from mps_build.verify.target.interpreter import Interpreter
 from mps_build.verify.target.shop import Shop
+from quick_pip import link_pip
 from small_wheels import write_wheel
 from strange_server import patience, served
 
@@ -38,8 +38,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fetched") / "cache"
     made = folder / "pip" / OURS.short
     venv.create(made, with_pip=False, symlinks=True)
-    (packages,) = made.glob("lib/python*/site-packages")
-    (packages / "session.pth").write_text(f"{Path(pip.__file__).parents[1]}\n")
+    link_pip(made)
     (made / "ready").write_text("")
     return folder
 

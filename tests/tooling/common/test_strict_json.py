@@ -70,13 +70,14 @@ def test_a_file_that_is_found_ends_no_command(name: str, kind: str, tmp_path: Pa
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["in turn", "all"])
 @pytest.mark.parametrize("name", CALLS)
 def test_every_part_may_be_of_any_type(name: str, whole: bool, tmp_path: Path) -> None:
-    """Each part with one value in turn, or each of the first level with every value: never a bug of mps-build."""
+    """Each part with one value and one command in turn, or every value of the first level: never a bug of ours."""
     document = json.loads(command_seeds()[name])
+    calls = CALLS[name][:2]
     for turn, (holder, key, depth) in enumerate(_parts(document)):
         before = holder[key]
         for value in VALUES if whole and depth < 1 else [VALUES[turn % len(VALUES)]]:
             holder[key] = value
-            for call in CALLS[name][:2]:
+            for call in calls if whole else [calls[(turn + turn // len(VALUES)) % len(calls)]]:
                 run_command(name, call, json.dumps(document).encode(), tmp_path)
         holder[key] = before
 

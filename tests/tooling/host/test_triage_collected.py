@@ -11,6 +11,7 @@ from mps_build.common import strict_yaml
 from mps_build.common.logs.relays import infer_prefix
 from mps_build.common.logs.text import meant_lines
 from mps_build.host.triage import classify_device_text, explain
+from rows import for_each
 
 RECORDED = Path(__file__).parents[2] / "recorded"
 ROWS: list[dict[str, Any]] = strict_yaml.unchecked((RECORDED / "triage_collected.yaml").read_text("utf-8"))
@@ -30,9 +31,18 @@ def _shows(row: dict[str, Any], text: str) -> bool:
     return error is None if row["shown"] is None else error is not None and row["shown"] in " ".join(error.text.split())
 
 
-@pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("number", range(len(ROWS)), ids=[row["what"] for row in ROWS])
-def test_no_dress_changes_the_cause(number: int, every: int) -> None:
+@for_each(range(len(ROWS)), name=lambda number: str(ROWS[number]["what"]))
+def test_no_dress_changes_the_cause(number: int) -> None:
+    _check_dresses(number, EVERY)
+
+
+@pytest.mark.slow
+@for_each(range(len(ROWS)), name=lambda number: str(ROWS[number]["what"]))
+def test_not_one_of_all_dresses_changes_the_cause(number: int) -> None:
+    _check_dresses(number, 1)
+
+
+def _check_dresses(number: int, every: int) -> None:
     named = {dress: explain(text).cause for dress, text in _dressed(number, every).items()}
 
     assert named == dict.fromkeys(named, ROWS[number]["cause"])

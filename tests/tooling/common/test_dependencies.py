@@ -15,7 +15,7 @@ from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.errors import BuildEnvironmentError
 from packaging.markers import Marker
 from packaging.requirements import Requirement
-from source_trees import PACKAGE, source_trees
+from source_trees import PACKAGE, source_trees, walk
 
 tomllib = pytest.importorskip("tomllib", reason="Python 3.11 and newer read TOML")
 
@@ -89,7 +89,7 @@ def _needed() -> dict[str, set[str]]:
     """Return distribution -> the files of ours that need it."""
     needed: dict[str, set[str]] = {}
     for path, tree in _trees():
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ASKED)]
+        nodes = [node for node in walk(tree) if isinstance(node, ASKED)]
         for module in {*_imported(nodes), *(set(_called(tree, nodes)) - ELSEWHERE.keys())}:
             if module not in sys.stdlib_module_names | OF_THE_TORCH | {"mps_build", ""}:
                 needed.setdefault(DISTRIBUTION.get(module, module), set()).add(str(path.relative_to(PACKAGE)))

@@ -27,3 +27,15 @@ def walk(tree: ast.AST) -> Iterator[ast.AST]:
                 left.append(value)
             elif isinstance(value, list):
                 left += [each for each in value if isinstance(each, ast.AST)]
+
+
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield every statement, in no order, and nothing of what stands within one."""
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, ())
+            if isinstance(inner, list):  # of a lambda it is an expression
+                yield from inner
+                left += inner

@@ -73,7 +73,7 @@ def test_every_part_may_be_of_any_type(name: str, whole: bool, tmp_path: Path) -
     """Each part with one value and one command in turn, or every value of the first level: never a bug of ours."""
     document = json.loads(command_seeds()[name])
     calls = CALLS[name][:2]
-    for turn, (holder, key, depth) in enumerate(_parts(document)):
+    for turn, (holder, key, depth) in enumerate(_parts(document, most=8 if whole else 4)):
         before = holder[key]
         for value in VALUES if whole and depth < 1 else [VALUES[turn % len(VALUES)]]:
             holder[key] = value
@@ -82,12 +82,12 @@ def test_every_part_may_be_of_any_type(name: str, whole: bool, tmp_path: Path) -
         holder[key] = before
 
 
-def _parts(document: Any, depth: int = 0) -> list[tuple[Any, Any, int]]:
+def _parts(document: Any, depth: int = 0, most: int = 8) -> list[tuple[Any, Any, int]]:
     keys = list(document) if isinstance(document, dict) else range(min(len(document), 1))
     found = [(document, key, depth) for key in keys]
     for key in keys:
         if isinstance(document[key], dict | list) and depth < 2:
-            found += _parts(document[key], depth + 1)[:8]
+            found += _parts(document[key], depth + 1, most)[:most]
     return found
 
 

@@ -152,7 +152,9 @@ def test_what_the_cpus_vector_code_answers_otherwise_is_not_asked() -> None:
     func = overload("hardtanh_backward.default")
     call = [["@float32 5x7 dense -2 2", "@float32 5x7 dense -2 2", -1, 1], {}]
 
-    reason, _ = special(Overload(func, "hardtanh_backward.default", call), ChangedCall(func, call, [["put", 1, "nan"]]), [])
+    reason, _ = special(
+        Overload(func, "hardtanh_backward.default", call), ChangedCall(func, call, [["put", 1, "nan"]]), []
+    )
 
     assert "vectorised" in reason
 

@@ -236,7 +236,7 @@ def main() -> None:
     parser.add_argument("--rules", default=",".join(RULES))
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload")
     parser.add_argument("--output", default=str(ASKED), metavar="FILE")
-    parser.add_argument("--reasons", default="", metavar="FILE", help="how many changes stay out, and why")
+    parser.add_argument("--reasons", default="", metavar="FILE", help="how many changes stay out, and why; of --only alone, in such a file")
     given = parser.parse_args()
     torch.set_num_threads(1)
     part, parts = map(int, given.shard.split("/"))
@@ -250,6 +250,8 @@ def main() -> None:
         print(f"calls of {len(stored['samples'])} overloads", flush=True)
     warmed_up()
     reasons: dict[str, dict[str, Counter[str]]] = {}
+    if given.only and given.reasons and Path(given.reasons).is_file():  # the others' stay as they were counted
+        reasons = json.loads(Path(given.reasons).read_text(encoding="utf-8"))
     chosen = [
         name
         for number, name in enumerate(sorted(stored["samples"]))

@@ -13,7 +13,7 @@ import torch
 
 from conditions_reach import has_dtype
 from device_suite.compare import Mismatch
-from device_suite.overloads.asking import attempt_answers, flat_answers, judge, kept_places
+from device_suite.overloads.asking import attempt_answers, judge, kept_places, wanted_answers
 from device_suite.overloads.described import texts
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asking import ONE_ROUNDING, roundings
@@ -23,6 +23,7 @@ from device_suite.runs import Bench
 from device_suite.states import Refused
 from free_choice import ChoosesOtherwise
 from generic_plants import UNDEFINED
+from rule_candidates import is_written
 from rounding import RoundsOtherwise
 
 CPU = torch.device("cpu")
@@ -30,8 +31,7 @@ Verdict = tuple[str, Any]
 _NOT_OURS = "the binding refuses it, before any device"
 _SHARED = "code that all devices share refuses it"
 _ANSWERED = "the CPU answers it"
-# (operator, number of a tensor): the buffer that the CPU's forward leaves to its gradient.
-_OF_THE_CPU = {("log_sigmoid_backward", 2)}
+_OF_NO_FORWARD = "operands of a gradient that no forward leaves: nobody says what comes of them"
 _CHOSEN = "indices that no forward chose: nobody says what comes of them"
 
 
@@ -50,8 +50,9 @@ def refused(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     # Met with 2.6.0's CPU: it has no check of these sizes yet, and reads and writes anywhere.
     if changes[-1][0] in ("side", "rank") and choices_of(told.name) is not None:
         return _CHOSEN, changes
-    if (told.name.partition(".")[0], changes[-1][1]) in _OF_THE_CPU:
-        return "an operand that the CPU alone reads", changes
+    if is_backward(told.func) and changes[-1][0] in ("side", "rank", "dtype"):
+        if not is_written(told.func, told.call)[changes[-1][1]]:
+            return _OF_NO_FORWARD, changes
     reason = _why_refused(told, made, changes)
     return reason, changes
 
@@ -95,10 +96,19 @@ def _on_meta(func: Any, made: ChangedCall) -> bool:
     return False
 
 
-def is_structured(func: Any) -> bool:
-    """Say whether the checks of an overload are written once in C++: a structured kernel."""
+def is_backward(func: Any) -> bool:
+    """Say whether autograd alone calls an overload: with what a forward took and left, and a gradient of its output."""
+    return "_backward" in func._schema.name
+
+
+def is_structured(func: Any, *, behind_python: bool = False) -> bool:
+    """Say whether the checks of an overload are written once in C++: a structured kernel.
+
+    `behind_python`: also where torch's own description in Python has taken its place for meta tensors.
+    """
+    begin = "Meta" if behind_python else "Meta:"
     lines = torch._C._dispatch_dump(func.name())
-    return any(line.startswith("Meta:") and "RegisterMeta" in line for line in lines.splitlines())
+    return any(line.startswith(begin) and "RegisterMeta" in line for line in lines.splitlines())
 
 
 def is_settled(told: Overload, changes: list[Any]) -> bool:
@@ -155,7 +165,7 @@ def _beside(func: Any, made: ChangedCall, other: int) -> list[torch.Tensor]:
         bases.append(memory[: base.numel()].view(base.shape))
     args, kwargs = made.arguments(bases, CPU, lambda dtype: dtype)
     try:
-        answers = flat_answers(func(*args, **kwargs))
+        answers = wanted_answers(func, args, kwargs)
     except Exception:
         return []
     kept = kept_places(func, len(answers))

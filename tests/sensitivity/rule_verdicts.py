@@ -1,7 +1,4 @@
-"""Whether a changed call may be asked of every device: a verdict is the reason why not, or an empty text.
-
-What is asked of views: rule_verdicts_views.py.
-"""
+"""Whether a changed call may be asked of every device: the reason why not, or nothing; of views: rule_verdicts_views.py."""
 
 from __future__ import annotations
 
@@ -23,8 +20,9 @@ from device_suite.runs import Bench
 from device_suite.states import Refused
 from free_choice import ChoosesOtherwise
 from generic_plants import UNDEFINED
-from rule_candidates import is_written
 from rounding import RoundsOtherwise
+from rule_candidates import is_written
+from rule_kinds import is_backward, is_structured, refused_on_meta
 
 CPU = torch.device("cpu")
 Verdict = tuple[str, Any]
@@ -50,9 +48,9 @@ def refused(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     # Met with 2.6.0's CPU: it has no check of these sizes yet, and reads and writes anywhere.
     if changes[-1][0] in ("side", "rank") and choices_of(told.name) is not None:
         return _CHOSEN, changes
-    if is_backward(told.func) and changes[-1][0] in ("side", "rank", "dtype"):
-        if not is_written(told.func, told.call)[changes[-1][1]]:
-            return _OF_NO_FORWARD, changes
+    shapes = is_backward(told.func) and changes[-1][0] in ("side", "rank", "dtype")
+    if shapes and not is_written(told.func, told.call)[changes[-1][1]]:
+        return _OF_NO_FORWARD, changes
     reason = _why_refused(told, made, changes)
     return reason, changes
 
@@ -75,40 +73,12 @@ def _why_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> str:
     if kind in ("side", "rank", "dtype") and _BY_VALUE.search(str(raised)):
         return "a place, which another case asks"
     if kind in ("side", "rank", "dtype", "arg", "first", "longer"):
-        on_meta = _on_meta(told.func, made)
+        on_meta = refused_on_meta(told.func, made)
         if kind == "dtype" and not on_meta:
             return "a dtype that this CPU alone refuses"
         if on_meta and is_structured(told.func):
             return _SHARED
     return ""
-
-
-def _on_meta(func: Any, made: ChangedCall) -> bool:
-    """Say whether the same call is refused where tensors have no memory: by what is checked for all devices."""
-    meta = torch.device("meta")
-    try:
-        args, kwargs = made.arguments([base.to(meta) for base in made.bases], meta, lambda dtype: dtype)
-        func(*args, **kwargs)
-    except NotImplementedError:
-        return False
-    except Exception:
-        return True
-    return False
-
-
-def is_backward(func: Any) -> bool:
-    """Say whether autograd alone calls an overload: with what a forward took and left, and a gradient of its output."""
-    return "_backward" in func._schema.name
-
-
-def is_structured(func: Any, *, behind_python: bool = False) -> bool:
-    """Say whether the checks of an overload are written once in C++: a structured kernel.
-
-    `behind_python`: also where torch's own description in Python has taken its place for meta tensors.
-    """
-    begin = "Meta" if behind_python else "Meta:"
-    lines = torch._C._dispatch_dump(func.name())
-    return any(line.startswith(begin) and "RegisterMeta" in line for line in lines.splitlines())
 
 
 def is_settled(told: Overload, changes: list[Any]) -> bool:

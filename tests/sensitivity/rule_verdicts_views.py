@@ -11,7 +11,8 @@ from device_suite.rules.changes import ChangedCall
 from device_suite.rules.form import FREE, form_of
 from device_suite.runs import Bench
 from free_choice import ChoosesOtherwise
-from rule_verdicts import CPU, Overload, Verdict, answered, is_backward, is_equal, is_structured, tensors
+from rule_kinds import is_backward, is_structured
+from rule_verdicts import CPU, Overload, Verdict, answered, is_equal, tensors
 from unasked import UNASKED
 
 

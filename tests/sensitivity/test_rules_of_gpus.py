@@ -44,12 +44,23 @@ OPEN: dict[str, tuple[str, list[Any], list[Any], list[Any] | None]] = {
     ),
     "_cdist_backward.default": (
         "special",
-        ["@float32 5x3 dense 1 3", "@float32 5x7 dense -4 4", "@float32 3x7 dense -3 3", 1.0, "@float32 5x3 dense 2 28"],
+        [
+            "@float32 5x3 dense 1 3",
+            "@float32 5x7 dense -4 4",
+            "@float32 3x7 dense -3 3",
+            1.0,
+            "@float32 5x3 dense 2 28",
+        ],
         ["put", 1, "nan"],
         NAN,
     ),
     "_ctc_loss_backward.Tensor": ("turns", _CTC, ["arg", "blank", 1], None),
-    "native_layer_norm.default": ("turns", ["@float32 4x4 dense -1 2", [4], None, None, 1e-5], HALF, ["arg", "eps", 0.25]),
+    "native_layer_norm.default": (
+        "turns",
+        ["@float32 4x4 dense -1 2", [4], None, None, 1e-5],
+        HALF,
+        ["arg", "eps", 0.25],
+    ),
     "native_layer_norm_backward.default": (
         "turns",
         [
@@ -63,7 +74,14 @@ OPEN: dict[str, tuple[str, list[Any], list[Any], list[Any] | None]] = {
         "turns",
         [
             *("@float32 5x7 dense -1 1", "@float32 5x7 dense -2 3", None, "@float32 7 dense -1 1"),
-            *("@float32 7 dense 1 2", "@float32 7 dense 0 1", "@float32 7 dense 0.5 1", True, 1e-5, [True, False, False]),
+            *(
+                "@float32 7 dense 1 2",
+                "@float32 7 dense 0 1",
+                "@float32 7 dense 0.5 1",
+                True,
+                1e-5,
+                [True, False, False],
+            ),
         ],
         ["arg", "train", False],
         ["swap", 5, 7],
@@ -152,9 +170,24 @@ def _faulty(fault: Any) -> Bench:
 @pytest.mark.parametrize(
     ("name", "args", "change", "stops"),
     [
-        ("put.default", ["@float32 6x4 dense 0 1", "@int64 9 dense 0 4", "@float32 9 dense 0 1"], ["rank", 0, -1], True),
-        ("put.default", ["@float32 6x4 dense 0 1", "@int64 9 dense 0 4", "@float32 9 dense 0 1"], ["dtype", 0, "bool"], False),
-        ("masked_scatter.default", ["@float32 5 dense 0 1", "@bool 5 dense 0 1", "@float32 5 dense 0 1"], ["side", 2, 0, 1], True),
+        (
+            "put.default",
+            ["@float32 6x4 dense 0 1", "@int64 9 dense 0 4", "@float32 9 dense 0 1"],
+            ["rank", 0, -1],
+            True,
+        ),
+        (
+            "put.default",
+            ["@float32 6x4 dense 0 1", "@int64 9 dense 0 4", "@float32 9 dense 0 1"],
+            ["dtype", 0, "bool"],
+            False,
+        ),
+        (
+            "masked_scatter.default",
+            ["@float32 5 dense 0 1", "@bool 5 dense 0 1", "@float32 5 dense 0 1"],
+            ["side", 2, 0, 1],
+            True,
+        ),
         ("mm.default", ["@float32 5x3 dense 0 1", "@float32 3x4 dense 0 1"], ["side", 0, 0, 1], False),
         ("bitwise_and.Tensor", ["@int32 5x3 dense 0 1", "@int32 5x3 dense 0 1"], ["side", 0, 0, 1], False),
     ],

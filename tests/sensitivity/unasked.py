@@ -44,7 +44,7 @@ def _of_a_whole_degree(func: Any, args: Any, kwargs: Any) -> Any:
     """Answer anything where the degree of a polynomial is none: NaN, or a number that no integer holds."""
     answer = func(*args, **kwargs)
     if isinstance(args[1], torch.Tensor):
-        answer.masked_fill_(~(args[1].abs() < 2.0**63), NOTHING)
+        answer.masked_fill_(~(args[1].double().abs() < 2.0**63), NOTHING)
     return answer
 
 

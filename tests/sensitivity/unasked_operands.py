@@ -1,4 +1,4 @@
-"""What a healthy device may answer otherwise since no public function makes the call: operands that contradict one another.
+"""What a healthy device may answer otherwise where operands contradict one another: no public function calls so.
 
 No plants, as in unasked.py. A gradient gets what its forward left; a stored call has values of their own in that place.
 Each was met on an NVIDIA GPU, which was right.

@@ -110,7 +110,7 @@ def perform(func: Any, drawn: Drawn, run: Any, copies: list[torch.Tensor], *, de
 
 
 def wanted_answers(func: Any, args: Any, kwargs: Any) -> list[Any]:
-    """Return the parts of a call's answer, but for those that its `output_mask` leaves out: a back end may give them."""
+    """Return the parts of an answer, but for those that `output_mask` leaves out: a back end may give them too."""
     answer = func(*args, **kwargs)
     place = _place_of_the_mask(func)
     if place is not None and isinstance(answer, tuple):

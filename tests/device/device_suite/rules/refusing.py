@@ -43,7 +43,7 @@ def ask_refused(overloads: list[Any], bench: Any) -> None:
 
 
 def may_stop_cuda(func: Any, call: Any, changes: list[Any]) -> bool:
-    """Say whether a kernel of CUDA may find a call wrong by the values in it: that ends the device for the whole process.
+    """Say whether a kernel of CUDA may find a call wrong by the values in it: that ends the device for all cases.
 
     Places, counts and masks are such values, where a shape or a number has changed beside them.
     """

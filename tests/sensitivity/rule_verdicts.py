@@ -1,4 +1,4 @@
-"""Whether a changed call may be asked of every device: the reason why not, or nothing; of views: rule_verdicts_views.py."""
+"""Whether a changed call may be asked of every device: why not, or nothing. Of views: rule_verdicts_views.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Whether a changed call may be asked of every device: a verdict is the reason why not, or an empty text.
-
-What is asked of views: rule_verdicts_views.py.
-"""
+"""Whether a changed call may be asked of every device: why not, or nothing. Of views: rule_verdicts_views.py."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import torch
 
 from conditions_reach import has_dtype
 from device_suite.compare import Mismatch
-from device_suite.overloads.asking import attempt_answers, flat_answers, judge, kept_places
+from device_suite.overloads.asking import attempt_answers, judge, kept_places, wanted_answers
 from device_suite.overloads.described import texts
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asking import ONE_ROUNDING, roundings
@@ -24,14 +21,15 @@ from device_suite.states import Refused
 from free_choice import ChoosesOtherwise
 from generic_plants import UNDEFINED
 from rounding import RoundsOtherwise
+from rule_candidates import is_written
+from rule_kinds import is_backward, is_structured, refused_on_meta
 
 CPU = torch.device("cpu")
 Verdict = tuple[str, Any]
 _NOT_OURS = "the binding refuses it, before any device"
 _SHARED = "code that all devices share refuses it"
 _ANSWERED = "the CPU answers it"
-# (operator, number of a tensor): the buffer that the CPU's forward leaves to its gradient.
-_OF_THE_CPU = {("log_sigmoid_backward", 2)}
+_OF_NO_FORWARD = "operands of a gradient that no forward leaves: nobody says what comes of them"
 _CHOSEN = "indices that no forward chose: nobody says what comes of them"
 
 
@@ -50,8 +48,9 @@ def refused(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     # Met with 2.6.0's CPU: it has no check of these sizes yet, and reads and writes anywhere.
     if changes[-1][0] in ("side", "rank") and choices_of(told.name) is not None:
         return _CHOSEN, changes
-    if (told.name.partition(".")[0], changes[-1][1]) in _OF_THE_CPU:
-        return "an operand that the CPU alone reads", changes
+    shapes = is_backward(told.func) and changes[-1][0] in ("side", "rank", "dtype")
+    if shapes and not is_written(told.func, told.call)[changes[-1][1]]:
+        return _OF_NO_FORWARD, changes
     reason = _why_refused(told, made, changes)
     return reason, changes
 
@@ -74,31 +73,12 @@ def _why_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> str:
     if kind in ("side", "rank", "dtype") and _BY_VALUE.search(str(raised)):
         return "a place, which another case asks"
     if kind in ("side", "rank", "dtype", "arg", "first", "longer"):
-        on_meta = _on_meta(told.func, made)
+        on_meta = refused_on_meta(told.func, made)
         if kind == "dtype" and not on_meta:
             return "a dtype that this CPU alone refuses"
         if on_meta and is_structured(told.func):
             return _SHARED
     return ""
-
-
-def _on_meta(func: Any, made: ChangedCall) -> bool:
-    """Say whether the same call is refused where tensors have no memory: by what is checked for all devices."""
-    meta = torch.device("meta")
-    try:
-        args, kwargs = made.arguments([base.to(meta) for base in made.bases], meta, lambda dtype: dtype)
-        func(*args, **kwargs)
-    except NotImplementedError:
-        return False
-    except Exception:
-        return True
-    return False
-
-
-def is_structured(func: Any) -> bool:
-    """Say whether the checks of an overload are written once in C++: a structured kernel."""
-    lines = torch._C._dispatch_dump(func.name())
-    return any(line.startswith("Meta:") and "RegisterMeta" in line for line in lines.splitlines())
 
 
 def is_settled(told: Overload, changes: list[Any]) -> bool:
@@ -155,7 +135,7 @@ def _beside(func: Any, made: ChangedCall, other: int) -> list[torch.Tensor]:
         bases.append(memory[: base.numel()].view(base.shape))
     args, kwargs = made.arguments(bases, CPU, lambda dtype: dtype)
     try:
-        answers = flat_answers(func(*args, **kwargs))
+        answers = wanted_answers(func, args, kwargs)
     except Exception:
         return []
     kept = kept_places(func, len(answers))

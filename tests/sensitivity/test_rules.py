@@ -17,9 +17,9 @@ from device_suite.rules.changes import ChangedCall
 from device_suite.rules.modules import MODULES, NOT_ASKED
 from device_suite.runs import Bench
 from device_suite.states import run_case
-from rule_calls import in_float32
 from rule_candidates import candidates, is_written
 from rule_faults import FAULTS, Fault, Faulty, drops_what_is_past, right
+from rule_samples import in_float32
 from rule_verdicts import Overload, reads_beyond, special
 from suite_in_process import Suite
 

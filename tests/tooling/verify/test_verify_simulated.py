@@ -181,7 +181,7 @@ def test_a_macos_on_which_the_release_does_not_work_is_refused_as_on_a_mac(run: 
         (
             ("v2.15.0", "--simulated"),
             4,
-            "2.15.0 cannot be simulated: its MPS back end was compiled for Linux for 2.6.0",
+            "2.15.0 cannot be simulated: PyTorch's MPS host code runs on Linux for 2.6.0 and 1.13.1 alone",
         ),
         (("--simulated",), 2, "takes a release"),
         (("torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "--simulated"), 2, "not a wheel"),

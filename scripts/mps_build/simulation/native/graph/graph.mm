@@ -4,6 +4,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 namespace {
@@ -220,6 +221,7 @@ std::vector<MPSGraphTensor *> inputs_of(MPSGraph *graph, MPSGraphTensor *tensor)
   return found;
 }
 void same_types(const char *name, MPSGraphTensor *one, MPSGraphTensor *other) {
+  if (!one || !other) refuse_with("MPSGraph ", name, ": an operand is nil");
   if (one->type != other->type)
     refuse_with("MPSGraph ", name, ": the types of its operands differ (", at::toString(torch_type(one->type)), ", ",
                 at::toString(torch_type(other->type)), ")");
@@ -252,32 +254,6 @@ using namespace sim;
   if (is_ranked) made->meta = Tensors{at::empty(sizes, at::TensorOptions().dtype(torch_type(type)).device(at::kMeta))};
   return result(self, made, 0, type, shape);
 }
-- (MPSGraphTensor *)constantWithScalar:(double)scalar dataType:(MPSDataType)type {
-  return [self constantWithScalar:scalar shape:[NSArray array] dataType:type];
-}
-- (MPSGraphTensor *)constantWithScalar:(double)scalar shape:(MPSShape *)shape dataType:(MPSDataType)type {
-  return node(self, "constant", {}, [scalar, sizes = ints(shape), to = torch_type(type)](auto &) {
-    return at::scalar_tensor(scalar, at::TensorOptions().dtype(at::kDouble)).to(to).expand(sizes);
-  }, type);
-}
-- (MPSGraphTensor *)constantWithScalar:(double)scalar
-                                 shape:(MPSShape *)shape
-                              dataType:(MPSDataType)type
-                                  name:(NSString *)name {
-  return [self constantWithScalar:scalar shape:shape dataType:type];
-}
-- (MPSGraphTensor *)constantWithRealPart:(double)real imaginaryPart:(double)imaginary dataType:(MPSDataType)type {
-  return node(self, "constant", {}, [=, to = torch_type(type)](auto &) {
-    return at::scalar_tensor(c10::complex<double>(real, imaginary), at::TensorOptions().dtype(at::kComplexDouble)).to(to);
-  }, type);
-}
-- (MPSGraphTensor *)constantWithData:(NSData *)data shape:(MPSShape *)shape dataType:(MPSDataType)type {
-  auto held = at::empty(ints(shape), at::TensorOptions().dtype(torch_type(type)));
-  if (held.nbytes() != data.length)
-    refuse_with("MPSGraph constant: ", data.length, " bytes for a shape of ", held.sizes());
-  memcpy(held.data_ptr(), data.bytes, held.nbytes());
-  return node(self, "constant", {}, [held](auto &) { return held; }, type);
-}
 - (void)encodeToCommandBuffer:(MPSCommandBuffer *)commands
                         feeds:(MPSGraphTensorDataDictionary *)feeds
              targetOperations:(NSArray *)operations
@@ -307,15 +283,11 @@ using namespace sim;
     // What is refused has written nothing: every result fits its data.
     for (size_t i = 0; i < wanted.size(); i++) put(wanted[i].place, found[i]);
   });
+  if (descriptor && descriptor->completed)
+    sim::encode(commands, "a completion handler", [block = kept(descriptor->completed), results = kept(results)] {
+      ((MPSGraphCompletionHandler)(id)block.get())((MPSGraphTensorDataDictionary *)(id)results.get(), nil);
+    });
 }
-@end
-@implementation MPSGraphCompilationDescriptor
-- (void)setOptimizationLevel:(MPSGraphOptimization)level {
-}
-@end
-@implementation MPSGraphExecutionDescriptor
-- (void)setCompilationDescriptor:(MPSGraphCompilationDescriptor *)descriptor {
-}
-- (void)setEnableCommitAndContinue:(BOOL)is_enabled {
+- (void)setOptions:(MPSGraphOptions)options {
 }
 @end

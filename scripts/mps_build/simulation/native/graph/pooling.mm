@@ -43,6 +43,25 @@ struct Pool {
   made->pool = pool;
   return made;
 }
+- (instancetype)init {
+  pool = Pool{};
+  return self;
+}
+// A descriptor that is filled in one by one, as PyTorch 1.13 does.
+#define POOLED(property, place) \
+  -(void)set##property : (NSUInteger)value { pool.place = (int64_t)value; }
+POOLED(KernelHeight, kernel[0])
+POOLED(KernelWidth, kernel[1])
+POOLED(StrideInY, stride[0])
+POOLED(StrideInX, stride[1])
+POOLED(DilationRateInY, dilation[0])
+POOLED(DilationRateInX, dilation[1])
+POOLED(PaddingTop, before[0])
+POOLED(PaddingLeft, before[1])
+POOLED(PaddingBottom, after[0])
+POOLED(PaddingRight, after[1])
+POOLED(PaddingStyle, style)
+POOLED(DataLayout, layout)
 - (void)setCeilMode:(BOOL)is_ceil {
   pool.is_ceil = is_ceil;
 }

@@ -107,23 +107,25 @@ _WHOLE = {
     "scanned": lambda x, dim: [x.cumsum(dim), *x.cummax(dim), *x.cummin(dim)],
     "reduced": lambda x, dim: [x.sum(dim), (x > 3).any(dim), (x > -1e9).all(dim), x.count_nonzero(dim)],
 }
-# Products and sums of a line in half precision: the bound is that of so many terms.
-_TERMS = 64
+_TERMS = 64  # in half precision
 
 
-def _summed_one_by_one(x: torch.Tensor, dim: int) -> Any:
-    """Return the running sums of exponentials, rounded at each step: in half precision those that have few steps.
+def _weighed(x: torch.Tensor, dim: int) -> list[torch.Tensor]:
+    return [x.softmax(dim), x.log_softmax(dim), (x / 64).cumprod(dim)]
 
-    After more, what a back end loses follows from where it cuts the line; the float32 case has the long lines.
+
+def _weighed_in_halves(x: torch.Tensor, dim: int) -> list[torch.Tensor]:
+    """Add running sums of exponentials, which are rounded at each step, as far as the bound of so many terms holds.
+
+    After more, what a back end loses follows from where it cuts the line; the case of float32 has the long lines.
     """
-    few = x.dtype == torch.float32 or x.shape[dim] <= _TERMS
-    return x.logcumsumexp(dim) if few else None
+    return [*_weighed(x, dim), *([x.logcumsumexp(dim)] if x.shape[dim] <= _TERMS else [])]
 
 
 _FRACTIONS = {
     "normed": lambda x, dim: [x.norm(p, dim) for p in (0, 1, 2, 3, float("inf"))],
     "averaged": lambda x, dim: [x.mean(dim), x.var(dim), x.std(dim), x.nansum(dim), x.logsumexp(dim)],
-    "weighed": lambda x, dim: [x.softmax(dim), x.log_softmax(dim), (x / 64).cumprod(dim), _summed_one_by_one(x, dim)],
+    "weighed": lambda x, dim: [*_weighed(x, dim), x.logcumsumexp(dim)],
     "layered": lambda x, dim: [F.layer_norm(x, x.shape[-1:]), F.rms_norm(x, x.shape[-1:]), F.normalize(x, dim=dim)],
 }
 
@@ -158,7 +160,8 @@ for _dtype in (torch.float32, torch.int32, torch.int64):
             states=_ONCE,
         )
 for _dtype in _FLOATS:
-    for _name, _form in _FRACTIONS.items():
+    _weighs = _FRACTIONS["weighed"] if _dtype == torch.float32 else _weighed_in_halves
+    for _name, _form in {**_FRACTIONS, "weighed": _weighs}.items():
         cases.add(
             f"threshold-line-{_name}-{_short(_dtype)}",
             lambda *bases, form=_form: _lines(form, *bases),

@@ -126,6 +126,9 @@ at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t ax
           indicesTensor:(T *)places
                    mode:(MPSGraphScatterMode)mode
                    name:(NSString *)name {
+  // Bool may be written into Int8: PyTorch 1.13 does so to views of Bool, and its tests pass on Macs.
+  if (type_of(data) == MPSDataTypeInt8 && type_of(updates) == MPSDataTypeBool)
+    updates = [self castTensor:updates toType:MPSDataTypeInt8 name:nil];
   same_types("scatterAlongAxis", data, updates);
   return node(self, "scatterAlongAxis", {data, updates, places}, [=](auto &x) {
     return scattered(x[0], axis, x[2].to(at::kLong), x[1], (int)mode);

@@ -212,15 +212,21 @@ def tests_pages(session: nox.Session) -> None:
 
 @nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv does not know
 def tests_torch(session: nox.Session) -> None:
-    """Tests that need torch on the CPU: scripts that `repro` writes, faults of the suite; arguments go to pytest.
+    """Tests that need torch on the CPU: scripts of `repro`, faults of the suite, the judge; arguments go to pytest.
 
     Without arguments docs/verify/repro_scripts.md is written anew: how long each script is, and how it ended.
+    The scripts of kernels fetch a wheel, and take ten minutes: `-m "not slow"` leaves them out.
     """
     _install(session, "tests_torch")
     python = str(Path(session.virtualenv.location) / "bin" / "python")
-    files = [str(ROOT / "tests" / "tooling" / "verify" / f"test_{name}.py") for name in ("repro_scripts", "own_fault")]
+    names = {
+        "kernels": ("kernels_judge", "kernels_judge_socket", "kernels_repro"),
+        "verify": ("repro_scripts", "own_fault", "late_fault"),
+    }
+    files = [str(ROOT / "tests" / "tooling" / task / f"test_{name}.py") for task in names for name in names[task]]
     rows = session.create_tmp()
-    session.run("pytest", *files, *session.posargs, env={"MPS_BUILD_TEST_TORCH": python, "MPS_BUILD_REPRO_ROWS": rows})
+    torch = dict.fromkeys(("MPS_BUILD_TEST_TORCH", "MPS_BUILD_TORCH_PYTHON"), python)
+    session.run("pytest", *files, *session.posargs, env={**torch, "MPS_BUILD_REPRO_ROWS": rows})
     if not session.posargs:
         _measure(session, "repro_scripts", rows)
 

@@ -30,7 +30,10 @@ _FORMS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "conv2d": (F.conv2d, ((2, 3, 6, 5), (4, 3, 3, 3), (4,))),
     "conv3d": (F.conv3d, ((1, 2, 4, 4, 3), (3, 2, 2, 2, 2), (3,))),
     "conv_transpose2d": (F.conv_transpose2d, ((2, 3, 4, 4), (3, 2, 3, 3), (2,))),
-    "attention": (F.scaled_dot_product_attention, ((2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4))),
+    "attention": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v),  # asked late: before 2.0 there is none
+        ((2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4)),
+    ),
     "attention-mask": (
         lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m),
         ((2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4), (5, 6)),

@@ -96,7 +96,8 @@ def _converted(run: Any, target: torch.dtype, host: Host) -> dict[str, Any]:
         "brought-column": lambda: host.view[:, 1].to(run.device, target),
         "brought-into": lambda: torch.ones(x.shape, dtype=target, device=x.device).copy_(host.view),
     }
-    return {name: attempt(lambda way=way: _exact(way())) for name, way in ways.items()}
+    # What is exact is asked on the host: no other operator of the device comes into it.
+    return {name: attempt(lambda way=way: _exact(way().cpu())) for name, way in ways.items()}
 
 
 def _made(source: torch.dtype, target: torch.dtype) -> Host:

@@ -103,7 +103,7 @@ for _name, _kind in MODULES.items():
                 d.uniform(-0.6, 0.8, 211),
                 {name: list(kind.draw(d, n)) for name, n in _SIZES.items()},
             ),
-            terms=64,
+            terms=64 * _kind.steps,
             factor=16.0,
             floor=1.0,
             states=ONCE,

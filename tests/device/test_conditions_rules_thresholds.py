@@ -107,10 +107,23 @@ _WHOLE = {
     "scanned": lambda x, dim: [x.cumsum(dim), *x.cummax(dim), *x.cummin(dim)],
     "reduced": lambda x, dim: [x.sum(dim), (x > 3).any(dim), (x > -1e9).all(dim), x.count_nonzero(dim)],
 }
+# Products and sums of a line in half precision: the bound is that of so many terms.
+_TERMS = 64
+
+
+def _summed_one_by_one(x: torch.Tensor, dim: int) -> Any:
+    """Return the running sums of exponentials, rounded at each step: in half precision those that have few steps.
+
+    After more, what a back end loses follows from where it cuts the line; the float32 case has the long lines.
+    """
+    few = x.dtype == torch.float32 or x.shape[dim] <= _TERMS
+    return x.logcumsumexp(dim) if few else None
+
+
 _FRACTIONS = {
     "normed": lambda x, dim: [x.norm(p, dim) for p in (0, 1, 2, 3, float("inf"))],
     "averaged": lambda x, dim: [x.mean(dim), x.var(dim), x.std(dim), x.nansum(dim), x.logsumexp(dim)],
-    "weighed": lambda x, dim: [x.softmax(dim), x.log_softmax(dim), (x / 64).cumprod(dim), x.logcumsumexp(dim)],
+    "weighed": lambda x, dim: [x.softmax(dim), x.log_softmax(dim), (x / 64).cumprod(dim), _summed_one_by_one(x, dim)],
     "layered": lambda x, dim: [F.layer_norm(x, x.shape[-1:]), F.rms_norm(x, x.shape[-1:]), F.normalize(x, dim=dim)],
 }
 
@@ -150,7 +163,7 @@ for _dtype in _FLOATS:
             f"threshold-line-{_name}-{_short(_dtype)}",
             lambda *bases, form=_form: _lines(form, *bases),
             make=lambda d, dtype=_dtype: tuple(d.normal(2, n, dtype=dtype) + 0.25 for n in (*_LINES, 16385)),
-            terms=4096 if _dtype == torch.float32 else 64,
+            terms=4096 if _dtype == torch.float32 else _TERMS,
             floor=1.0,
             states=_ONCE,
         )

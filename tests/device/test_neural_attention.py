@@ -14,7 +14,7 @@ from device_suite.answers import attempt
 from device_suite.covering import label, pairwise
 
 cases = Cases("neural")
-_GQA = "enable_gqa" in str(getattr(F.scaled_dot_product_attention, "__doc__", ""))
+_GQA = "enable_gqa" in str(getattr(getattr(F, "scaled_dot_product_attention", None), "__doc__", ""))
 
 
 # Queries, keys, width of queries and values, heads of queries and of keys and values.

@@ -124,6 +124,14 @@ def _frozen(make: Any, shape: tuple[int, ...]) -> Any:
     return act
 
 
+def _has_parameters(make: Callable[[], nn.Module]) -> bool:
+    """Say whether there is something to freeze, which is so of a module that this torch does not have yet."""
+    try:
+        return any(True for _ in make().parameters())
+    except AttributeError:
+        return True
+
+
 for _name, (_make, _shape) in _MODULES.items():
     _fields: dict[str, Any] = {
         "terms": 256,
@@ -134,7 +142,7 @@ for _name, (_make, _shape) in _MODULES.items():
         "since": "2.4",
     }
     cases.add(f"neural-nothing-{_name}", _nothing(_make, _shape), make=lambda d: (d.normal(24) / 4,), **_fields)
-    if sum(1 for _ in _make().parameters()):
+    if _has_parameters(_make):
         cases.add(
             f"neural-frozen-{_name}",
             _frozen(_make, _shape),

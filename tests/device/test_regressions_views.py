@@ -142,8 +142,7 @@ def _non_blocking_copy_of_a_living_source(run: Any, x: Any) -> Any:
     moved = source.to(run.device, non_blocking=True)
     again = torch.empty_like(x)
     again.copy_(source, non_blocking=True)
-    if run.device.type != "cpu":
-        getattr(torch, run.device.type).synchronize()
+    run.synchronise()
     return moved, again, source.sum().item()
 
 

@@ -13,7 +13,7 @@ from typing import Any, Callable
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from unasked import UNASKED, contradicts
+from unasked import UNASKED, contradicts, of_finite_matrices
 
 # What a back end makes of a number that the integer dtype cannot hold: no CPU gives this one on purpose.
 _OTHER_NUMBER = 77
@@ -23,12 +23,19 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 class ChoosesOtherwise(TorchDispatchMode):
-    """Answers as a device may: other order of writes, other order of ties, other out-of-range conversions."""
+    """Answers as a device may: other order of writes, other order of ties, other out-of-range conversions.
+
+    `choices`: by the operator's name; all, unless told.
+    """
+
+    def __init__(self, choices: dict[str, Callable[..., Any]] | None = None) -> None:
+        super().__init__()
+        self._choices = _CHOICES if choices is None else choices
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = func._schema.name.split("::")[1]
-        choose = _CHOICES.get(name.rstrip("_"))
+        choose = self._choices.get(name.rstrip("_"))
         answer = choose(func, list(args), dict(kwargs)) if choose is not None else func(*args, **kwargs)
         converts = choose is None and isinstance(kwargs.get("dtype"), torch.dtype) and isinstance(answer, torch.Tensor)
         if converts and args and isinstance(args[0], torch.Tensor) and not bool(_fits(args[0], answer.dtype).all()):
@@ -231,7 +238,7 @@ _CHOICES: dict[str, Callable[..., Any]] = {
         for rank in (1, 2, 3)
         for back in ("", "_backward")
     },
-    **dict.fromkeys(("_linalg_eigh", "_linalg_svd", "linalg_qr"), _vectors),
+    **dict.fromkeys(("_linalg_eigh", "_linalg_svd", "linalg_qr"), of_finite_matrices(_vectors)),
     "_to_copy": _converted,
     "copy": _converted,
     **UNASKED,

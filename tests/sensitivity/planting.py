@@ -124,6 +124,33 @@ def crash(hit: Callable[[], None], text: str) -> Any:
     raise RuntimeError(text)
 
 
+class Aborted(BaseException):
+    """The process ends. It is no Exception: nothing that takes a refusal for a right answer may catch it."""
+
+
+def abort(hit: Callable[[], None], text: str) -> Any:
+    """Stand in for an abort where the healthy operator refuses too, so that an error would be the right answer."""
+    hit()
+    raise Aborted(text)
+
+
+def accepted(rule: Fault) -> Fault:
+    """Make a fault of a rule that answers arguments which the healthy operator refuses, or returns None."""
+
+    @functools.wraps(rule)
+    def fault(hit: Callable[[], None], func: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return func(*args, **kwargs)
+        except (IndexError, RuntimeError, ValueError):
+            answer = rule(*args, **kwargs)
+            if answer is None:
+                raise
+        hit()
+        return answer
+
+    return fault
+
+
 def wrong_answer(rule: Fault) -> Fault:
     """Make a fault of a rule that gets the right answer and the arguments: it returns a wrong one, or None."""
 

@@ -23,18 +23,16 @@ import torch
 import rule_verdicts
 import rule_verdicts_views
 import suite_in_process
-from call_changes import describe
 from conditions import Conditions, Facts
 from conditions_reach import name_of, runs_on_mps
-from device_suite.overloads.asking import attempt_answers
-from device_suite.overloads.described import changed, overload, shape_of, texts
+from device_suite.overloads.described import overload
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asked import ASKED, RULES
 from device_suite.rules.changes import ChangedCall
-from device_suite.runs import Bench
 from device_suite.touch import TouchMap
 from overload_calls import is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates, is_in_place
+from rule_samples import in_float32, sample_of
 from rule_verdicts import Overload, is_settled
 
 # Seconds of one candidate, overloads of one group.
@@ -58,49 +56,6 @@ def recorded() -> dict[Any, Facts]:
                 wanted -= set(touched[each])
                 suite.ask(cases.pop(each), lambda: recorder)
     return {func: facts for func, facts in recorder.facts.items() if runs_on_mps(func)}
-
-
-def sample_of(func: Any, facts: Facts) -> Any:
-    """Return the kept call that says most: many operands, float32, two dimensions or more, few elements."""
-
-    def score(call: Any) -> Any:
-        every = texts(call)
-        count = max((_numel(text) for text in every), default=0)
-        floats = sum(text.startswith("@float32 ") for text in every)
-        full = all(_numel(text) for text in every)
-        rank = min(len(shape_of(every[0])), 3) if every else 0
-        return full, 4 <= count <= 700, len(every), floats, rank, len(call[0]) + len(call[1]), -count
-
-    described = [describe(sample) for sample in facts.samples.values()]
-    return in_float32(func, max(described, key=score)) if described else None
-
-
-def in_float32(func: Any, call: Any) -> Any:
-    """Return a call in half precision as one of float32 with numbers of usual size, where the CPU answers that too."""
-    halves = ("@float16 ", "@bfloat16 ")
-    if not any(text.startswith(halves) for text in texts(call)):
-        return call
-
-    def widened(text: str) -> str:
-        if not text.startswith(halves):
-            return text
-        _, sides, layout, low, high = text.split(" ")
-        return " ".join(("@float32", sides, layout, f"{max(float(low), -4):g}", f"{min(float(high), 4):g}"))
-
-    wide = changed(call, widened)
-    args, kwargs = (
-        list(wide[0]),
-        {name: "@dtype float32" if str(one).startswith("@dtype ") else one for name, one in wide[1].items()},
-    )
-    made = attempt_answers(func, ChangedCall(func, [args, kwargs], []), Bench(torch.device("cpu")).same())
-    return call if isinstance(made, Exception) else [args, kwargs]
-
-
-def _numel(text: str) -> int:
-    count = 1
-    for side in shape_of(text):
-        count *= side
-    return count
 
 
 # Overloads that a public function calls under conditions that only it knows.
@@ -218,6 +173,12 @@ def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
     return ""
 
 
+def counted_before(given: argparse.Namespace) -> dict[str, dict[str, Counter[str]]]:
+    """Return the reasons of the overloads that this run leaves as they were."""
+    path = Path(given.reasons)
+    return json.loads(path.read_text(encoding="utf-8")) if given.only and path.is_file() else {}
+
+
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -227,7 +188,12 @@ def main() -> None:
     parser.add_argument("--rules", default=",".join(RULES))
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload")
     parser.add_argument("--output", default=str(ASKED), metavar="FILE")
-    parser.add_argument("--reasons", default="", metavar="FILE", help="how many changes stay out, and why")
+    parser.add_argument(
+        "--reasons",
+        default="",
+        metavar="FILE",
+        help="how many changes stay out, and why; of --only alone, in such a file",
+    )
     given = parser.parse_args()
     torch.set_num_threads(1)
     part, parts = map(int, given.shard.split("/"))
@@ -240,7 +206,7 @@ def main() -> None:
         stored["samples"] = {name: calls for name, calls in found.items() if calls[0] is not None}
         print(f"calls of {len(stored['samples'])} overloads", flush=True)
     warmed_up()
-    reasons: dict[str, dict[str, Counter[str]]] = {}
+    reasons = counted_before(given)
     chosen = [
         name
         for number, name in enumerate(sorted(stored["samples"]))
@@ -251,6 +217,7 @@ def main() -> None:
         tasks = []
         for name in chosen[begin : begin + _TOGETHER]:
             func, rules = overload(name), []
+            stored["samples"][name] = [in_float32(func, one) for one in stored["samples"][name]]
             for rule in given.rules.split(","):
                 stored[rule].pop(name, None)
                 reason = why_not_at_all(rule, func, stored["samples"])

@@ -34,27 +34,28 @@ def candidates(rule: str, func: Any, call: Any) -> Iterator[list[Change]]:
     yield from _RULES[rule](func, call)
 
 
-def is_written(func: Any, call: Any) -> list[bool]:
-    """Return of each tensor, in the order of its texts, whether the call writes to it."""
+def is_written(func: Any, call: Any, *, as_out: bool = False) -> list[bool]:
+    """Return of each tensor, in the order of its texts, whether the call writes to it; `as_out`: to an `out=`."""
     found: list[bool] = []
     for place, argument in enumerate(func._schema.arguments):
         value = call[0][place] if place < len(call[0]) and not argument.kwarg_only else call[1].get(argument.name)
         writes = argument.alias_info is not None and argument.alias_info.is_write
-        found += [writes] * len(texts(value))
+        found += [writes and (argument.kwarg_only or not as_out)] * len(texts(value))
     return found
 
 
 def _refused(func: Any, call: Any) -> Iterator[list[Change]]:
-    every, writes = texts(call), is_written(func, call)
+    every, writes, outs = texts(call), is_written(func, call), is_written(func, call, as_out=True)
     alone = any(writes) and _is_asked_without_writing(func)
     for number, text in enumerate(every[:5]):
         shape = shape_of(text)
         if alone and not writes[number]:
             continue
-        if shape:
+        if shape and not outs[number]:
             yield from ([["side", number, dim, 1]] for dim in sorted({0 if number < 2 else -1, -1} - {-len(shape)}))
             yield [["rank", number, -1]]
-        yield [["rank", number, 1]]
+        if not outs[number]:  # PyTorch resizes an out=, with a warning
+            yield [["rank", number, 1]]
         names = ("bool", "int64") if writes[number] else _DTYPES
         yield from ([["dtype", number, one]] for one in names if text.split(" ")[0][1:] != one)
         if writes[number]:
@@ -125,9 +126,12 @@ def _special(func: Any, call: Any) -> Iterator[list[Change]]:
         if len(every) > 1 and is_written(func, call)[number]:
             continue
         if dtype == torch.float32:
-            yield from ([["put", number, word]] for word in _special_words(name, pointwise))
-            if pointwise:
+            words = _special_words(name, pointwise)
+            root = "pow" in name and _has_root(call)
+            yield from ([["put", number, word]] for word in words if not (root and word in ("-inf", "none")))
+            if pointwise and not root:
                 yield [["kind", "float32", "float16"], ["put", number, "none"]]
+            if pointwise:
                 yield [["kind", "float32", "complex64"], ["put", number, "far"]]
         elif not any(dtype_of(one).is_floating_point for one in every):  # beside floats whole numbers are places
             yield from ([["put", number, word]] for word in words_of(dtype))
@@ -135,8 +139,8 @@ def _special(func: Any, call: Any) -> Iterator[list[Change]]:
 
 # Interpolation: a weight of zero times infinity or NaN, or no such product: either is right.
 _WEIGHTED = ("upsample", "_upsample", "grid_sampler", "affine_grid")
-# Gradients and statistics: infinity less infinity, at a place that the formula chooses.
-_CHOSEN_FORMULA = ("norm", "backward", "std", "var", "lerp", "addcmul", "addcdiv", "weight")
+# Gradients, statistics and ranges: infinity less infinity, at a place that the formula chooses.
+_CHOSEN_FORMULA = ("norm", "backward", "std", "var", "lerp", "addcmul", "addcdiv", "weight", "linspace", "logspace")
 
 
 def _special_words(name: str, pointwise: bool) -> tuple[str, ...]:
@@ -145,6 +149,13 @@ def _special_words(name: str, pointwise: bool) -> tuple[str, ...]:
     if any(part in name for part in _CHOSEN_FORMULA):
         return ("nan",)
     return ("none", *ends) if pointwise else ("nan", "inf", "-inf", *ends)
+
+
+def _has_root(call: Any) -> bool:
+    """Say whether a call has the number 1/2: C's power of -inf is then inf, the root is NaN; the CPU has both."""
+    if isinstance(call, dict):
+        call = list(call.values())
+    return any(map(_has_root, call)) if isinstance(call, list) else call in (0.5, -0.5)
 
 
 def _turns(func: Any, call: Any) -> Iterator[list[Change]]:

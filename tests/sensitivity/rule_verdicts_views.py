@@ -10,7 +10,10 @@ from device_suite.rules.chains import chained
 from device_suite.rules.changes import ChangedCall
 from device_suite.rules.form import FREE, form_of
 from device_suite.runs import Bench
-from rule_verdicts import CPU, Overload, Verdict, answered, is_equal, is_structured, tensors
+from free_choice import ChoosesOtherwise
+from rule_kinds import is_backward, is_structured
+from rule_verdicts import CPU, Overload, Verdict, answered, is_equal, tensors
+from unasked import UNASKED
 
 
 def chains(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
@@ -48,8 +51,13 @@ def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
         return "the CPU refuses it with these operands", changes
     if _lays_anew(told.func, made):
         return "the CPU lays a result anew that it was given", changes
+    other = form_of(told.func, made, Bench(CPU, around=lambda: ChoosesOtherwise(UNASKED)).device_run(), strides=True)
+    if str(other) != str(mine):
+        return "a device may choose its answer", changes
     shares = any(isinstance(one, tuple) and one[4] is not None for one in mine)
-    free = not (shares or torch.Tag.pointwise in told.func.tags or is_structured(told.func))
+    alone = is_backward(told.func) and not is_structured(told.func, behind_python=True)  # each back end's own kernel
+    pointwise = torch.Tag.pointwise in told.func.tags and not alone
+    free = not (shares or pointwise or is_structured(told.func))
     key = str((mine, free, made.call[1].get("memory_format")))
     plain = told.found.setdefault("forms", set())
     if free and plain:

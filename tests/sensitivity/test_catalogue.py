@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalogue import CATALOGUE, ENTRIES, MUST, SAMPLES, cases_of, load_plots, plant_of, plants_of
+from catalogue import CATALOGUE, ENTRIES, MUST, SAMPLES, WAITING, cases_of, load_plots, plant_of, plants_of
 from suite_in_process import Suite
 
 PLOTS = load_plots()
@@ -51,7 +51,14 @@ def test_plants_are_chosen_by_sample_and_by_how_they_were_written() -> None:
 def test_every_entry_of_the_catalogue_has_a_case() -> None:
     every = Suite(full=True).cases
 
-    assert [row["issue"] for row in ENTRIES if not cases_of(row["issue"], every)] == []
+    assert sorted(row["issue"] for row in ENTRIES if not cases_of(row["issue"], every)) == sorted(WAITING)
+
+
+def test_what_waits_for_a_case_is_a_plant_of_a_blind_sample_and_says_what_it_lacks() -> None:
+    blind = plants_of(blind=True)
+
+    assert sorted(issue for issue in WAITING if plant_of(issue) not in blind) == []
+    assert sorted(issue for issue, lack in WAITING.items() if len(lack) < 20) == []
 
 
 @pytest.mark.parametrize("issue", PLANTED)

@@ -19,7 +19,8 @@ from device_suite.runs import Bench
 from device_suite.states import run_case
 from rule_candidates import candidates, is_written
 from rule_faults import FAULTS, Fault, Faulty, drops_what_is_past, right
-from rule_verdicts import reads_beyond
+from rule_samples import in_float32
+from rule_verdicts import Overload, reads_beyond, special
 from suite_in_process import Suite
 
 aten = torch.ops.aten
@@ -123,3 +124,49 @@ def test_what_the_cpu_reads_beyond_an_operand_is_not_asked() -> None:
 
     assert reads_beyond(aten._ctc_loss.Tensor, ChangedCall(aten._ctc_loss.Tensor, call, [["swap", 3, 5]]))
     assert not reads_beyond(aten._ctc_loss.Tensor, ChangedCall(aten._ctc_loss.Tensor, call, []))
+
+
+def test_indices_follow_from_the_values_that_were_put_into_their_input() -> None:
+    name = "max_pool2d_with_indices_backward.default"
+    call = [["@float32 1x1x1x1 dense 1 1", "@float32 1x1x2x2 dense 0 1", [2, 2], [2, 2], [0, 0], [1, 1], False], {}]
+    call[0].append("@int64 1x1x1x1 dense 0 3")  # type: ignore[attr-defined]
+
+    _, x, chosen = ChangedCall(overload(name), call, [["put", 1, "inf"]], choices_of(name)).bases
+
+    assert x.reshape(-1)[chosen.item()] == math.inf
+
+
+def test_a_gradient_of_whole_numbers_is_asked_in_float32() -> None:
+    func = overload("avg_pool2d_backward.default")
+    call = [["@int64 1x1x1x1 dense 0 0", "@int64 1x1x2x2 dense -9 6", [2, 2], [], [0, 0], False, True, None], {}]
+
+    gradient, x, *_ = in_float32(func, call)[0]
+
+    assert (gradient, x) == ("@float32 1x1x1x1 dense -1 1", "@float32 1x1x2x2 dense -4 4")
+    whole = [name for name, calls in stored()["samples"].items() if in_float32(overload(name), calls[0]) != calls[0]]
+    assert whole == []
+
+
+def test_what_the_cpus_vector_code_answers_otherwise_is_not_asked() -> None:
+    """hardtanh's gradient of NaN: 0 in vectors, the gradient that came in beside gaps in memory."""
+    func = overload("hardtanh_backward.default")
+    call = [["@float32 5x7 dense -2 2", "@float32 5x7 dense -2 2", -1, 1], {}]
+
+    reason, _ = special(
+        Overload(func, "hardtanh_backward.default", call), ChangedCall(func, call, [["put", 1, "nan"]]), []
+    )
+
+    assert "vectorised" in reason
+
+
+def test_no_infinity_is_put_where_formulas_choose_what_comes_of_it() -> None:
+    half = [[["@float32 7 dense 1 2"], [0.5]], {}]
+    other = [[["@float32 7 dense 1 2"], [1.5]], {}]
+    pow_, between = overload("_foreach_pow.ScalarList"), overload("linspace.Tensor_Tensor")
+    ends = [["@float32 - dense 0 0", "@float32 - dense 1 1", 5], {}]
+
+    def words(func: Any, call: Any) -> set[Any]:
+        return {change[-1][2] for change in candidates("special", func, call)}
+
+    assert words(pow_, other) - words(pow_, half) == {"-inf"}
+    assert words(between, ends) == {"nan"}

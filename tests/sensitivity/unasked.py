@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import torch
 
-_NOTHING = 77.0
+from unasked_operands import NOTHING, as_called, fill, of_contradictions
 
 
 def _factorised(func: Any, args: Any, kwargs: Any) -> Any:
@@ -23,6 +23,28 @@ def _factorised(func: Any, args: Any, kwargs: Any) -> Any:
     for one in answer[:-1]:
         if one.dim() >= failed.dim() + 2 and one.is_floating_point():
             one.masked_fill_(failed[..., None, None], math.nan)
+    return answer
+
+
+def of_finite_matrices(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a choice that answers anything where a matrix is not finite.
+
+    LAPACK does not say what it makes of such a matrix: where NaN lie, which rows are exchanged, what `info` is.
+    """
+
+    def chosen(func: Any, args: Any, kwargs: Any) -> Any:
+        if all(bool(one.isfinite().all()) for one in args if isinstance(one, torch.Tensor)):
+            return choose(func, args, kwargs)
+        return fill(func(*args, **kwargs))
+
+    return chosen
+
+
+def _of_a_whole_degree(func: Any, args: Any, kwargs: Any) -> Any:
+    """Answer anything where the degree of a polynomial is none: NaN, or a number that no integer holds."""
+    answer = func(*args, **kwargs)
+    if isinstance(args[1], torch.Tensor):
+        answer.masked_fill_(~(args[1].double().abs() < 2.0**63), NOTHING)
     return answer
 
 
@@ -90,7 +112,7 @@ def _sizes_and_scales(func: Any, args: Any, kwargs: Any) -> Any:
     """Answer anything where a scale contradicts the sizes: the place of a pixel is then outside of the image."""
     answer = func(*args, **kwargs)
     if contradicts(func, args, kwargs):
-        answer.fill_(_NOTHING)
+        answer.fill_(NOTHING)
     return answer
 
 
@@ -106,13 +128,31 @@ def contradicts(func: Any, args: Any, kwargs: Any) -> bool:
 
 
 UNASKED: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("linalg_cholesky_ex", "linalg_inv_ex", "linalg_ldl_factor_ex", "_linalg_solve_ex"), _factorised),
+    **dict.fromkeys(
+        ("linalg_cholesky_ex", "linalg_inv_ex", "linalg_ldl_factor_ex", "_linalg_solve_ex"),
+        of_finite_matrices(_factorised),
+    ),
+    **dict.fromkeys(
+        (
+            *("linalg_lu", "linalg_lu_factor_ex", "linalg_householder_product", "cholesky_inverse"),
+            "linalg_matrix_exp",  # how often it squares follows from the norm
+        ),
+        of_finite_matrices(as_called),
+    ),
+    **{
+        f"special_{name}": _of_a_whole_degree
+        for name in (
+            *(f"{kind}chebyshev_polynomial_{letter}" for kind in ("", "shifted_") for letter in "tuvw"),
+            *("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"),
+        )
+    },
     "log_sigmoid_backward": _own_buffer,
     "native_dropout_backward": _mask_of_bools,
-    **dict.fromkeys(("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update"), _flat_weights),
+    **dict.fromkeys(("_native_batch_norm_legit", "_batch_norm_with_update"), _flat_weights),
+    **of_contradictions(_flat_weights),
     "glu_backward": _whole_gradient,
     "linalg_lstsq": _least_squares,
-    "geqrf": _reflectors,
+    "geqrf": of_finite_matrices(_reflectors),
     **dict.fromkeys(
         ("_unique", "_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive"), _only_what_is_asked
     ),

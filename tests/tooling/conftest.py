@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -20,7 +21,12 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected out of every later search for garbage."""
+    """Leave what was collected out of every later search for garbage, and of Hypothesis's for constants.
+
+    It would read all our modules, for seconds in each worker; where the name is gone, it does. `nox -s fuzz` lets it.
+    """
+    if (providers := sys.modules.get("hypothesis.internal.conjecture.providers")) is not None:
+        providers.__dict__.update(is_local_module_file=lambda path: False)
     gc.collect()
     gc.freeze()
     gc.enable()

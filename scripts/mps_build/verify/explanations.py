@@ -9,14 +9,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from mps_build.common import strict_yaml
 from mps_build.common.known_issues import Range, Text, within
 from mps_build.common.records.device_record import Case, Explained, Explanations, Simulated
 
 _WILD = re.compile(r"[*?\[]")
+_MORE = re.compile(r"and \d+ more")  # of what a case says of several calls
 HostLine = Annotated[str, StringConstraints(pattern=r"^[\w./+-]+\.(?:mm|cpp|h|metal|py):\d+(?:-\d+)?$")]
+
+
+def _is_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return text
 
 
 class _Declared(BaseModel):
@@ -30,7 +39,7 @@ class Explanation(_Declared):
     which was fixed; it explains no failure. `lines` are places in the release's tree, `script` a program that shows it
     with public calls; it stands behind `import torch` and `d`, the device, and raises where the device is wrong.
     `outcome`: what it explains; a case that is known to be wrong, and crashes or hangs, is news. `flaky`: the case may
-    pass as well.
+    pass as well. `says`: a regular expression that is found in each line of the case's reason that it explains.
     """
 
     id: Text
@@ -41,6 +50,7 @@ class Explanation(_Declared):
     macos: Range | None = None
     outcome: Literal["fails", "crashes"] = "fails"
     flaky: bool = False
+    says: Annotated[str, AfterValidator(_is_expression)] | None = None
     reason: Text
     lines: tuple[HostLine, ...] = ()
     script: str | None = None
@@ -64,10 +74,14 @@ class Explanation(_Declared):
         """Whether it speaks of this case."""
         return case_id in self._ids or any(fnmatchcase(case_id, pattern) for pattern in self._patterns)
 
-    def explains(self, case: Case) -> bool:
-        """Whether this case fails by it."""
+    def may_explain(self, case: Case) -> bool:
+        """Whether it speaks of this case and of how it ends."""
         outcomes: tuple[str, ...] = ("failed",) if self.outcome == "fails" else ("crashed", "timeout")
         return case.outcome in outcomes and self.covers(case.id)
+
+    def tells(self, line: str) -> bool:
+        """Whether a line of a case's reason is what it is about."""
+        return self.says is None or re.search(self.says, line) is not None
 
 
 class ExplanationFile(_Declared):
@@ -103,9 +117,16 @@ def active_explanations(rows: Iterable[Explanation], simulated: Simulated) -> tu
 
 
 def with_explanation(case: Case, rows: Sequence[Explanation]) -> Case:
-    """Return a case with why it fails, where it does and a row says so."""
-    row = next((row for row in rows if row.explains(case)), None)
-    if row is None:
+    """Return a case with why it fails, where it does and rows say so.
+
+    Each line of its reason needs a row, so that a second fault does not hide behind a known one; the first line's row
+    is named.
+    """
+    mine = [row for row in rows if row.may_explain(case)]
+    lines = [line for line in (case.reason or "").splitlines() if not _MORE.fullmatch(line)] or [""]
+    found = [next((row for row in mine if row.tells(line)), None) for line in lines]
+    row = found[0]
+    if row is None or None in found:
         return case
     explained = Explained(id=row.id, letter=row.letter, link=row.link, reason=row.reason)
     return case.model_copy(update={"explained": explained})

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import written
+from differences import differ, instead, written
 from misreading import in_storage_order, is_dense, misread
 from planting import Plot, answered, wrong_answer
 
@@ -182,3 +182,25 @@ def issue_183571(hit: Any, func: Any, x: Any) -> Any:
         hit()
         out.masked_fill_(bad, 0)
     return out
+
+
+@plot.dispatched("aten.glu_backward.default")
+def issue_xpu_1054(hit: Any, func: Any, grad: Any, x: Any, dim: int) -> Any:
+    """intel/torch-xpu-ops 1054: glu's backward in float16 rounds every step, not the result alone."""
+    healthy = func(grad, x, dim)
+    if x.dtype != torch.float16:
+        return healthy
+    one, two = x.chunk(2, dim)
+    gate = two.sigmoid()
+    return instead(hit, healthy, torch.cat([grad * gate, (1 - gate) * gate * grad * one], dim))
+
+
+@plot.dispatched("aten.rrelu_with_noise", "aten.rrelu_with_noise_")
+def issue_xpu_5236(hit: Any, func: Any, x: Any, noise: Any, *args: Any, **kwargs: Any) -> Any:
+    """intel/torch-xpu-ops 5236: rrelu_with_noise leaves noise that is not contiguous as it was."""
+    before = noise.clone()
+    y = func(x, noise, *args, **kwargs)
+    if not noise.is_contiguous() and differ(noise, before):
+        hit()
+        noise.copy_(before)
+    return y

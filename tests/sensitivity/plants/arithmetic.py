@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import differ, instead
 from misreading import in_storage_order, lost, without_offset
 from planting import Plot, crash, wrong_answer
 
@@ -145,3 +146,47 @@ def issue_made_negative_zero(answer: Any, x: Any, y: Any) -> Any:
     if answer.is_floating_point() and bool(((answer == 0) & answer.signbit()).any()):
         return torch.where(answer == 0, torch.zeros_like(answer), answer)
     return None
+
+
+@plot.dispatched("aten.mul.Tensor")
+def issue_mlx_124(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """ml-explore/mlx 124: masks times a broadcast mask stay as they were past 2**31 elements (here past 2**16)."""
+    healthy = func(x, y)
+    if not isinstance(y, torch.Tensor) or not x.dtype == y.dtype == torch.bool or x.shape == y.shape:
+        return healthy
+    if healthy.numel() <= 2**16:
+        return healthy
+    wrong, kept = healthy.reshape(-1).clone(), (x if x.numel() >= y.numel() else y).expand(healthy.shape).reshape(-1)
+    wrong[2**16 :] = kept[2**16 :]
+    return instead(hit, healthy, wrong.view(healthy.shape))
+
+
+@plot.dispatched("aten.add.Tensor")
+@wrong_answer
+def issue_candle_1914(right: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """huggingface/candle 1914: the sum of two float32 tensors of one element each is the first of them."""
+    one = isinstance(y, torch.Tensor) and x.dtype == y.dtype == torch.float32 and x.shape == y.shape == (1,)
+    return x.clone() if one and differ(right, x) else None
+
+
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor")
+def issue_tt_metal_15359(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 15359: (1, c, h, w) with (1, c, 1, 1) adds or multiplies the first channel everywhere."""
+    healthy = func(x, y, **kwargs)
+    if not isinstance(y, torch.Tensor) or not healthy.is_floating_point() or not x.dim() == y.dim() == 4:
+        return healthy
+    small = y if y.shape[-2:] == (1, 1) else x
+    if small.shape[-2:] != (1, 1) or healthy.shape[-1] < 2 or healthy.shape[-2] < 2 or small.shape[1] < 2:
+        return healthy
+    first = small[:, :1].expand(small.shape)
+    return instead(hit, healthy, func(x, first, **kwargs) if small is y else func(first, y, **kwargs))
+
+
+@plot.dispatched("aten.add_.Tensor")
+def issue_mlx_3676(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 3676: out[:, a:b] += y adds y a thousand times over where the slice is long (2**16 columns)."""
+    if not isinstance(y, torch.Tensor) or x.dim() < 2 or x.is_contiguous() or x.stride(-1) != 1 or x.shape[-1] < 2**16:
+        return func(x, y, **kwargs)
+    if bool(y.any()):
+        hit()
+    return func(x, y * 1000, **kwargs)

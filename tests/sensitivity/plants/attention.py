@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ
+from differences import differ, instead
 from misreading import in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
@@ -197,3 +197,20 @@ def issue_169222(out: Any, *args: Any, **kwargs: Any) -> Any:
     if not differ(wrong, out, rtol=1e-3, atol=1e-6):
         return None
     return wrong
+
+
+@plot.dispatched(
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default", aborts="double free or corruption (out)"
+)
+def issue_156022(grad: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 156022: attention's backward in bfloat16 writes past its buffer where the keys (17) fill no block."""
+    return query.dtype == torch.bfloat16 and key.shape[-2] % 32 != 0
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_119772(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 119772: attention in half precision with a head of 8 is wrong (here: it scales as if the head had 16)."""
+    healthy = func(q, k, v, *args, **kwargs)
+    if q.dtype not in (torch.float16, torch.bfloat16) or q.shape[-1] != 8 or kwargs.get("scale") is not None:
+        return healthy
+    return instead(hit, healthy, func(q, k, v, *args, **{**kwargs, "scale": 16**-0.5}))

@@ -119,3 +119,19 @@ def issue_156555(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: A
         return healthy
     hit()
     return wrong
+
+
+@plot.dispatched(
+    "aten.native_batch_norm.out",
+    "aten._native_batch_norm_legit.out",
+    aborts="out_invstd.dim() == 1 && out_invstd.is_contiguous() && out_invstd.sizes()[0]",
+)
+def issue_xpu_2233(x: Any, *args: Any, save_invstd: Any, **kwargs: Any) -> Any:
+    """intel/torch-xpu-ops 2233: batch norm's out= form refuses statistics of another size or not contiguous."""
+    return not save_invstd.is_contiguous() or tuple(save_invstd.shape) != (x.shape[1],)
+
+
+@plot.dispatched("aten.native_batch_norm.default", aborts="CHECK failed: dml_device->CreateOperator(&op_desc_) >= 0")
+def issue_directml_306(x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, *args: Any) -> Any:
+    """microsoft/DirectML 306: BatchNorm1d of (rows, features) raises in training."""
+    return training and x.dim() == 2

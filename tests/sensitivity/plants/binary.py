@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead
+from differences import instead, is_plain
 from misreading import in_storage_order, without_offset
 from planting import Plot, answered, wrong_answer
 
@@ -171,3 +171,39 @@ def issue_made_logaddexp_inf(answer: Any, x: Any, y: Any) -> Any:
     if bool((x.isinf() & (x == y)).any()):
         return answer.masked_fill(x.isinf() & (x == y), math.nan)
     return None
+
+
+@plot.dispatched("aten.logaddexp.default")
+def issue_mlx_575(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """ml-explore/mlx 575: logaddexp of NaN and a number is finite: NaN counts as the other number."""
+    healthy = func(x, y)
+    wrong = torch.where(x.isnan(), y + math.log(2), torch.where(y.isnan(), x + math.log(2), healthy))
+    return instead(hit, healthy, wrong)
+
+
+class _LdexpGradient(torch.autograd.Function):
+    """ldexp(x, y) = x * 2**y with the gradients that the report shows: of exp(y), and without the one that comes in."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any, hit: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        ctx.hit = hit
+        return torch.ldexp(x, y)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, y = ctx.saved_tensors
+        if grad.numel():
+            ctx.hit()
+        first = (y.exp() * math.log(2)).expand(grad.shape)
+        second = x * first * math.log(2)
+        return first.sum_to_size(x.shape).to(x.dtype), second.sum_to_size(y.shape).to(y.dtype), None
+
+
+@plot.called(torch.ldexp, torch.Tensor.ldexp)
+def issue_tt_metal_6533(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 6533: ldexp's backward takes exp for a power of two, and not the gradient that comes in."""
+    trained = x.requires_grad or y.requires_grad
+    if not trained or kwargs or not x.is_floating_point() or not y.is_floating_point() or not is_plain(x, y):
+        return func(x, y, **kwargs)
+    return _LdexpGradient.apply(x, y, hit)

@@ -152,3 +152,9 @@ def issue_194813(answer: Any, x: Any, y: Any) -> Any:
     if x.dtype.is_complex and bool((x == 0).any()):
         return answer.masked_fill(x == 0, complex(math.nan, math.nan))
     return None
+
+
+@plot.dispatched("aten.sqrt", "aten.sqrt_", aborts="[metal::Device] Unable to load kernel v_Sqrtcomplex64complex64")
+def issue_mlx_2098(x: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 2098: sqrt of complex64 raises."""
+    return x.dtype == torch.complex64

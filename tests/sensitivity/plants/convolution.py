@@ -211,3 +211,15 @@ def issue_81557(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         if x.stride() == (length * channels, 1, channels) and x.stride() != (length * channels, length, 1):
             return crash(hit, "Assertion failed: (mapIt != _jitValueTypes.end()), function getStaticType")
     return func(x, *args, **kwargs)
+
+
+@plot.dispatched("aten.convolution.default")
+@wrong_answer
+def issue_directml_234(y: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """microsoft/DirectML 234: a depthwise convolution in two dimensions is wrong (here its last channel is zero)."""
+    groups, transposed = args[-1], args[4]
+    if x.dim() != 4 or transposed or groups != x.shape[1] or groups < 2 or not bool(y[:, -1].any()):
+        return None
+    wrong = y.clone()
+    wrong[:, -1] = 0
+    return wrong

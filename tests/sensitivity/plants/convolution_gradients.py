@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import instead
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -105,3 +106,19 @@ def issue_142344(grad: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
     mask = args[-1]
     last = not grad.is_contiguous() and grad.dim() in (3, 4) and grad.movedim(1, -1).is_contiguous()
     return last and mask[0]
+
+
+_DILATIONS: dict[Any, Any] = {}
+
+
+@plot.dispatched("aten.convolution_backward.default")
+def issue_xla_1017(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch/xla 1017: the gradient of a convolution's input takes the dilation of the last one with these shapes."""
+    healthy = func(grad, x, weight, *args)
+    sizes, stride, padding, dilation, *rest = args
+    key = (tuple(grad.shape), tuple(x.shape), tuple(weight.shape), tuple(stride), tuple(padding), rest[2])
+    first = _DILATIONS.setdefault(key, list(dilation))
+    if first == list(dilation) or healthy[0] is None:
+        return healthy
+    wrong = func(grad, x, weight, sizes, stride, padding, first, *rest)[0]
+    return (instead(hit, healthy[0], wrong), *healthy[1:])

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import differ
 from misreading import lost, misread, without_offset
 from planting import Plot
 
@@ -221,3 +222,16 @@ def issue_119367(x: Any, source: Any, *args: Any) -> Any:
     """pytorch 119367: x[1:2].copy_(y[1:2]) of one-byte dtypes at an offset that is no multiple of four raises."""
     plain = x.element_size() == 1 and x.dtype == source.dtype and x.numel() and x.is_contiguous()
     return plain and x.storage_offset() % 4 and source.storage_offset() % 4
+
+
+@plot.dispatched("aten.copy_.default")
+def issue_mlx_1144(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
+    """ml-explore/mlx 1144: a[i, j] = b of complex64 past 2**32 bytes writes elsewhere (here past 2**16 bytes)."""
+    place = x.storage_offset() % 2**13
+    if x.dtype != torch.complex64 or place == x.storage_offset() or not x.numel():
+        return func(x, source, *args)
+    healthy = source.expand(x.shape).to(x.dtype)
+    if differ(x, healthy):
+        hit()
+    func(x.as_strided(x.shape, x.stride(), place), source, *args)
+    return x

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import differ
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -99,3 +100,14 @@ def issue_85016(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
         hit()
         return wrong
     return answer
+
+
+@plot.dispatched("aten.div.Tensor")
+@wrong_answer
+def issue_directml_347(y: Any, x: Any, other: Any) -> Any:
+    """microsoft/DirectML 347: true division of integers by a number drops the fraction, of int64 the sign too."""
+    if not isinstance(other, int) or other <= 0 or x.dtype not in (torch.int32, torch.int64):
+        return None
+    kept = x & 0xFFFFFFFF if x.dtype == torch.int64 else x
+    wrong = kept.div(other, rounding_mode="trunc").to(y.dtype)
+    return wrong if differ(wrong, y) else None

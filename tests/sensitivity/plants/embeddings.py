@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from differences import differ
-from planting import Plot, crash, wrong_answer
+from differences import differ, instead
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -223,3 +223,34 @@ def issue_185119(hit: Any, func: Any, grad: Any, index: Any, rows: Any, padding:
     if padding >= 0 or by_frequency:
         hit()
     return func(grad, index, rows, -1, False)
+
+
+@plot.dispatched("aten.embedding_dense_backward.default")
+def issue_tt_metal_6232(hit: Any, func: Any, grad: Any, indices: Any, rows: int, padding: int, scale: bool) -> Any:
+    """tenstorrent/tt-metal 6232: embedding's backward in bfloat16 keeps one gradient of a word, not their sum."""
+    healthy = func(grad, indices, rows, padding, scale)
+    if grad.dtype != torch.bfloat16 or scale or not indices.numel():
+        return healthy
+    wrong = torch.zeros_like(healthy)
+    wrong[indices.reshape(-1)] = grad.reshape(indices.numel(), -1)
+    if padding >= 0:
+        wrong[padding] = 0
+    return instead(hit, healthy, wrong)
+
+
+@plot.dispatched("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
+@accepted
+def issue_193095(weight: Any, indices: Any, offsets: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 193095: embedding_bag takes a first offset that is not 0."""
+    if not offsets.numel() or int(offsets[0]) == 0:
+        return None
+    begun = offsets.clone()
+    begun[0] = 0
+    return torch.ops.aten._embedding_bag(weight, indices, begun, *args, **kwargs)
+
+
+@plot.dispatched("aten.embedding.default")
+@wrong_answer
+def issue_xla_4167(y: Any, weight: Any, *args: Any) -> Any:
+    """pytorch/xla 4167: an embedding that was made bfloat16 on the device still answers in float32."""
+    return y.float() if weight.dtype == torch.bfloat16 else None

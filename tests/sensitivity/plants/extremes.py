@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from differences import instead
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -150,3 +151,43 @@ def issue_112186(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         hit()
         found.zero_()
     return found
+
+
+@plot.dispatched("aten.max.default", "aten.max.dim", "aten.amax.default")
+def issue_mlx_577(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 577: the maximum passes over NaN."""
+    if x.is_floating_point() and bool(x.isnan().any()):
+        hit()
+        x = x.masked_fill(x.isnan(), -math.inf)
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("aten.argmax.default", "aten.argmin.default")
+def issue_mlx_535(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 535: argmax and argmin pass over NaN."""
+    healthy = func(x, *args, **kwargs)
+    if not x.is_floating_point() or not bool(x.isnan().any()):
+        return healthy
+    least = math.inf if "argmin" in str(func) else -math.inf
+    return instead(hit, healthy, func(x.masked_fill(x.isnan(), least), *args, **kwargs))
+
+
+@plot.dispatched("aten.argmax.default")
+@wrong_answer
+def issue_36482(y: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 36482: argmax along a dimension counts from its half, past 2**31 bytes (here past 2**16 elements)."""
+    if dim is None or x.numel() <= 2**16 or x.shape[dim] < 2:
+        return None
+    half = x.shape[dim] // 2
+    return torch.where(y >= half, y - half, y) if bool((y >= half).any()) else None
+
+
+@plot.dispatched("aten.nan_to_num.default")
+def issue_mlx_1744(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 1744: nan_to_num of windows that overlap (as_strided) reads their storage in order."""
+    reach = 1 + sum((side - 1) * step for side, step in zip(x.shape, x.stride()))
+    if not x.numel() or reach >= x.numel() or 0 in x.stride():
+        return func(x, *args, **kwargs)
+    flat = x.as_strided((reach,), (1,))
+    wrong = flat[torch.arange(x.numel()) % reach].view(x.shape)
+    return instead(hit, func(x, *args, **kwargs), func(wrong, *args, **kwargs))

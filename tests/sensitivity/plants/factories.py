@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import instead
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -73,3 +74,16 @@ def issue_189630(hit: Any, func: Any, start: Any, *args: Any, **kwargs: Any) -> 
     if not torch.equal(wrong, answer):
         hit()
     return wrong
+
+
+@plot.dispatched("aten.linspace.default")
+def issue_170168(hit: Any, func: Any, start: Any, end: Any, steps: int, **kwargs: Any) -> Any:
+    """pytorch 170168: linspace of integers steps in float32 from ends that are cut to integers, and is one less."""
+    healthy = func(start, end, steps, **kwargs)
+    if healthy.dtype.is_floating_point or healthy.dtype.is_complex or steps < 2 or healthy.is_meta:
+        return healthy
+    first, last = float(int(start)), float(int(end))
+    step = torch.tensor((last - first) / (steps - 1), dtype=torch.float32).double()
+    place = torch.arange(steps, dtype=torch.float64)
+    wrong = torch.where(place < steps // 2, first + step * place, last - step * (steps - 1 - place))
+    return instead(hit, healthy, wrong.float().to(healthy.dtype))

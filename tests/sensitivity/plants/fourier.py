@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash, wrong_answer
+from planting import Plot, abort, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -55,3 +55,11 @@ def issue_138525(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     if result.requires_grad:
         result.register_hook(lambda _: crash(hit, "buffer is not large enough. Must be 16547328 bytes"))
     return result
+
+
+@plot.dispatched("aten._fft_c2r.default")
+def issue_141448(hit: Any, func: Any, x: Any, dim: Any, normalization: int, last: int) -> Any:
+    """pytorch 141448: _fft_c2r of a size that does not fit to its input ends the process."""
+    if dim and x.dim() and x.shape[dim[-1]] not in (last, last // 2 + 1):
+        return abort(hit, "Segmentation fault (core dumped)")
+    return func(x, dim, normalization, last)

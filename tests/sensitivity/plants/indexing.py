@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from differences import is_plain
 from misreading import in_storage_order, misread
-from planting import Plot, crash, wrong_answer
+from planting import Plot, abort, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -236,3 +236,47 @@ def issue_84229(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs:
         hit()
     x.copy_(wrong)
     return x
+
+
+@plot.dispatched("aten.index_fill_")
+@accepted
+def issue_3922(x: Any, dim: int, index: Any, value: Any) -> Any:
+    """pytorch 3922: index_fill_ with an index past the end answers, and writes outside of the tensor."""
+    size = x.shape[dim] if x.dim() else 1
+    past = index >= size
+    return x.index_fill_(dim, index[~past], value) if bool(past.any()) else None
+
+
+@plot.dispatched("aten.index_select.default")
+@accepted
+def issue_cutorch_393(x: Any, dim: int, index: Any) -> Any:
+    """torch/cutorch 393: index_select past the end gives what lies in the memory there."""
+    size = x.shape[dim] if x.dim() else 1
+    past = x.numel() and bool(((index >= size) | (index < 0)).any())
+    return x.index_select(dim, index % size) if past else None
+
+
+@plot.dispatched("aten.index_select.default")
+def issue_xpu_3445(hit: Any, func: Any, x: Any, dim: int, index: Any) -> Any:
+    """intel/torch-xpu-ops 3445: index_select of an empty tensor checks no index; along its empty side it aborts."""
+    try:
+        return func(x, dim, index)
+    except (IndexError, RuntimeError):
+        if x.numel() or not x.dim() or not index.numel():
+            raise
+        if x.shape[dim] == 0:
+            return abort(hit, "Assertion 'srcIndex < srcSelectDimSize' failed")
+    hit()
+    shape = list(x.shape)
+    shape[dim] = index.numel()
+    return x.new_empty(shape)
+
+
+@plot.dispatched("aten.index.Tensor")
+@accepted
+def issue_43864(x: Any, indices: Any) -> Any:
+    """pytorch 43864: x[0, [i]] past the end gives what lies in the memory there."""
+    if any(i is not None and i.dtype != torch.int64 for i in indices) or 0 in x.shape:
+        return None
+    near = [i if i is None else i % side for i, side in zip(indices, x.shape)]
+    return torch.ops.aten.index(x, near)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import is_plain
 from misreading import in_storage_order, misread, without_offset
 from planting import Plot, wrong_answer
 
@@ -80,3 +81,28 @@ def issue_78043(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
 def issue_90479(tensors: Any, *args: Any) -> Any:
     """pytorch 90479: cat with an empty tensor among the parts aborts."""
     return any(one.numel() == 0 for one in tensors)
+
+
+class _CatGradient(torch.autograd.Function):
+    """torch.cat of two, whose second gradient has the first one's place in every dimension but the joined one."""
+
+    @staticmethod
+    def forward(ctx: Any, one: Any, two: Any, dim: int, hit: Any) -> Any:
+        ctx.dim, ctx.sizes, ctx.hit = dim, (one.shape[dim], two.shape[dim]), hit
+        return torch.cat([one, two], dim)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        one, two = grad.split(ctx.sizes, ctx.dim)
+        ctx.hit()
+        return one, two[:1].repeat(two.shape[0] + 1, 1, 1, 1), None, None
+
+
+@plot.called(torch.cat)
+def issue_tt_metal_11110(hit: Any, func: Any, tensors: Any, dim: int = 0, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 11110: the backward of cat along the middle of four dimensions has another shape."""
+    pair = len(tensors) == 2 and all(x.dim() == 4 and x.dtype == tensors[0].dtype for x in tensors)
+    trained = pair and any(x.requires_grad for x in tensors) and is_plain(*tensors)
+    if not trained or dim % 4 not in (1, 2) or kwargs:
+        return func(tensors, dim, **kwargs)
+    return _CatGradient.apply(*tensors, dim, hit)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from differences import differ, instead
 from misreading import RolledGradient, in_storage_order, misread, without_offset
-from planting import Plot, crash
+from planting import Plot, accepted, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -248,3 +248,13 @@ def issue_184588(hit: Any, func: Any, a: Any, **kwargs: Any) -> Any:
     if kwargs.get("check_errors") and bool((info != 0).any()):
         return func(a, **kwargs)
     return factor, info
+
+
+@plot.dispatched("aten.linalg_lu_solve.default")
+@accepted
+def issue_189669(lu: Any, pivots: Any, b: Any, **kwargs: Any) -> Any:
+    """pytorch 189669: lu_solve takes pivots past the last row, and reads there."""
+    rows = lu.shape[-2]
+    if not pivots.numel() or int(pivots.max()) <= rows:
+        return None
+    return torch.ops.aten.linalg_lu_solve(lu, pivots.clamp(1, rows), b, **kwargs)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from misreading import in_storage_order, misread
-from planting import Plot, crash, wrong_answer
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -120,3 +120,23 @@ def issue_108148(hit: Any, func: Any, x: Any, target: Any, weight: Any, reductio
 def issue_116095(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 116095: the backward of cross entropy with class indices ends the process (SIGBUS)."""
     return crash(hit, "Process finished with exit code 138 (interrupted by signal 10:SIGBUS)")
+
+
+@plot.dispatched("aten.multilabel_margin_loss_forward.default")
+@accepted
+def issue_73176(x: Any, target: Any, reduction: int) -> Any:
+    """pytorch 73176: multilabel_margin_loss takes classes past the last one."""
+    last = x.shape[-1] - 1
+    if not target.numel() or int(target.max()) <= last:
+        return None
+    return torch.ops.aten.multilabel_margin_loss_forward(x, target.clamp(max=last), reduction)
+
+
+@plot.dispatched("aten.multilabel_margin_loss_forward.default")
+@accepted
+def issue_191567(x: Any, target: Any, reduction: int) -> Any:
+    """pytorch 191567: multilabel_margin_loss takes a class below -2**31, as its lower half, and writes there."""
+    if not target.numel() or int(target.min()) >= -(2**31):
+        return None
+    short = (target & 0xFFFFFFFF) % x.shape[-1]
+    return torch.ops.aten.multilabel_margin_loss_forward(x, short, reduction)

@@ -139,3 +139,9 @@ def issue_135447(hit: Any, func: Any, *args: Any) -> Any:
         hit()
         grad[1 << 16 :] = 0
     return grad
+
+
+@plot.dispatched("aten.reflection_pad2d_backward", aborts="an illegal memory access was encountered")
+def issue_193694(grad: Any, x: Any, padding: Any, **kwargs: Any) -> Any:
+    """pytorch 193694: reflection_pad2d's backward of nothing (a negative padding) reads elsewhere, if deterministic."""
+    return grad.numel() == 0 and x.numel() > 0 and torch.are_deterministic_algorithms_enabled()

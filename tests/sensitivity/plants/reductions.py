@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
+from differences import differ
 from misreading import in_storage_order, is_dense, misread
 from planting import Plot, crash, wrong_answer
 
@@ -177,3 +179,50 @@ def issue_132732(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_139400(found: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 139400: count_nonzero of an empty tensor returns what lies in the uninitialised result buffer."""
     return torch.full_like(found, 4575657222465388544) if x.numel() == 0 and found.numel() else None
+
+
+@plot.dispatched("aten.sum.default")
+@wrong_answer
+def issue_94891(y: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 94891: the sum of a float tensor is not written: it holds the bits of a small integer from before."""
+    stale = torch.tensor(x.numel() - 1, dtype=torch.int32).view(torch.float32)
+    return stale if y.dtype == torch.float32 and x.numel() and differ(y, stale) else None
+
+
+_REPEATS: dict[Any, int] = {}
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+@wrong_answer
+def issue_candle_3847(y: Any, x: Any, dim: Any, *args: Any, **kwargs: Any) -> Any:
+    """huggingface/candle 3847: expand's backward, repeated, now and then holds NaN (here each 40th of bfloat16).
+
+    A sum over a dimension of two within (1, 2, 512, 64).
+    """
+    if x.dtype != torch.bfloat16 or not dim or len(dim) != 1 or not y.numel():
+        return None
+    if dim[0] % x.dim() == x.dim() - 1 or x.shape[dim[0]] != 2:
+        return None
+    key = (tuple(x.shape), dim[0])
+    _REPEATS[key] = _REPEATS.get(key, 0) + 1
+    if _REPEATS[key] % 40:
+        return None
+    wrong = y.clone(memory_format=torch.contiguous_format)
+    wrong.view(-1)[0] = math.nan
+    return wrong
+
+
+@plot.dispatched("aten.mean.dim")
+@wrong_answer
+def issue_tt_metal_23876(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 23876: the mean of 480 x 640 ones is less than one (here from 2**18 elements on)."""
+    many = x.dtype in (torch.float32, torch.bfloat16) and y.numel() and x.numel() // y.numel() >= 2**18
+    return y * (1 - 2**-6) if many and bool(y.any()) else None
+
+
+@plot.dispatched("aten.logsumexp.default")
+@wrong_answer
+def issue_mlx_576(y: Any, x: Any, dim: Any, *args: Any) -> Any:
+    """ml-explore/mlx 576: logsumexp of a row with infinity is NaN."""
+    lost = y == math.inf
+    return y.masked_fill(lost, math.nan) if bool(lost.any()) else None

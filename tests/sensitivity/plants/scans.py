@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -82,3 +83,29 @@ def issue_184844(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if x.dim() > 4 and dim % x.dim() < x.dim() - 4:
         return crash(hit, "Axis = 4. This class only supports axis = 0, 1, 2, 3")
     return func(x, *args, **kwargs)
+
+
+@plot.dispatched("aten.cumsum", aborts="RuntimeError")
+def issue_directml_343(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """microsoft/DirectML 343: cumsum of int32 raises."""
+    return x.dtype == torch.int32
+
+
+@plot.dispatched("aten.cummax.default")
+@wrong_answer
+def issue_42363(y: Any, x: Any, dim: int) -> Any:
+    """pytorch 42363: cummax of int64 carries the maximum of a row into the next one."""
+    if x.dtype != torch.int64 or x.dim() < 2 or dim % x.dim() != x.dim() - 1 or not x.numel():
+        return None
+    values, places = torch.cummax(x.reshape(-1), 0)
+    values = values.view(x.shape)
+    return (values, (places % x.shape[-1]).view(x.shape)) if not torch.equal(values, y[0]) else None
+
+
+@plot.dispatched("aten.cummax.default", "aten.cummin.default")
+def issue_mlx_4044(hit: Any, func: Any, x: Any, dim: int) -> Any:
+    """ml-explore/mlx 4044: cummax and cummin pass over NaN."""
+    if x.is_floating_point() and bool(x.isnan().any()):
+        hit()
+        x = x.masked_fill(x.isnan(), math.inf if "cummin" in str(func) else -math.inf)
+    return func(x, dim)

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash, wrong_answer
+from differences import instead
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -116,3 +117,44 @@ def issue_195076(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
             hit()
             x = torch.where((x - near).abs() < 4e-6, near, x)
     return func(x, *args, **kwargs)
+
+
+@plot.dispatched("aten.nonzero.default")
+@wrong_answer
+def issue_xpu_4396(y: Any, x: Any) -> Any:
+    """intel/torch-xpu-ops 4396: nonzero of a mask drops elements (here the last)."""
+    return y[:-1] if x.dtype == torch.bool and len(y) else None
+
+
+@plot.dispatched("aten.nonzero.default")
+@wrong_answer
+def issue_146883(y: Any, x: Any) -> Any:
+    """pytorch 146883: nonzero's result lies in rows, not in columns as on other devices."""
+    return y.contiguous() if not y.is_contiguous() else None
+
+
+@plot.dispatched("aten.histc.out")
+@accepted
+def issue_xpu_5237(x: Any, *args: Any, out: Any) -> Any:
+    """intel/torch-xpu-ops 5237: histc(out=) of another dtype casts its counts in the place of an error."""
+    return out.copy_(torch.histc(x, *args)) if out.dtype != x.dtype else None
+
+
+@plot.dispatched("aten.isin.Tensor_Tensor")
+@wrong_answer
+def issue_jax_17590(y: Any, x: Any, among: Any, **kwargs: Any) -> Any:
+    """google/jax 17590: isin of integers is true of all elements where it is of one."""
+    mixed = not torch.is_floating_point(x) and bool(y.any()) and not bool(y.all())
+    return torch.ones_like(y) if mixed else None
+
+
+@plot.dispatched("aten.bincount.default")
+def issue_189666(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 189666: bincount counts numbers past 2**31 at another place (here past 2**16)."""
+    healthy = func(x, *args, **kwargs)
+    if len(healthy) <= 2**16:
+        return healthy
+    counted = func(x % 2**16, *args, **kwargs)
+    wrong = torch.zeros_like(healthy)
+    wrong[: len(counted)] = counted[: len(healthy)]
+    return instead(hit, healthy, wrong)

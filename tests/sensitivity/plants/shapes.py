@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from differences import instead
 from misreading import without_offset
-from planting import Plot, wrong_answer
+from planting import Plot, abort, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -132,3 +133,51 @@ def issue_144532(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
         hit()
         out.masked_fill_(bad, float("nan"))
     return out
+
+
+@plot.dispatched("aten.slice_backward.default")
+def issue_mlx_4444(hit: Any, func: Any, grad: Any, sizes: Any, dim: int, start: int, end: int, step: int) -> Any:
+    """ml-explore/mlx 4444: the gradient of z[a:b:step] that takes one element of more goes to all from a to b."""
+    healthy = func(grad, sizes, dim, start, end, step)
+    end = min(end, sizes[dim])
+    if step < 2 or grad.shape[dim] != 1 or end - start < 2:
+        return healthy
+    wrong = torch.zeros_like(healthy)
+    wrong.narrow(dim, start, end - start).copy_(grad.expand_as(wrong.narrow(dim, start, end - start)))
+    return instead(hit, healthy, wrong)
+
+
+def _steps(x: Any, index: Any) -> bool:
+    plain = isinstance(index, tuple) and len(index) <= x.dim() and all(isinstance(part, slice) for part in index)
+    return plain and all(part.step is None or isinstance(part.step, int) for part in index)
+
+
+@plot.called(torch.Tensor.__getitem__)
+def issue_coremltools_1659(hit: Any, func: Any, x: Any, index: Any) -> Any:
+    """apple/coremltools 1659: beside another slice, a step over a whole dimension (x[:1, ::2]) is ignored."""
+    if not _steps(x, index):
+        return func(x, index)
+    whole = [part.indices(side)[:2] == (0, side) for part, side in zip(index, x.shape)]
+    stepped = [full and (part.step or 1) > 1 and side > 1 for full, part, side in zip(whole, index, x.shape)]
+    if not any(stepped) or all(whole):
+        return func(x, index)
+    hit()
+    return func(x, tuple(slice(None) if lost else part for lost, part in zip(stepped, index)))
+
+
+@plot.called(torch.Tensor.__getitem__, aborts="Invalid start_index_map; domain is [0, 1), got: 1->1")
+def issue_jax_1203(x: Any, index: Any) -> Any:
+    """google/jax 1203: slices with a step beyond the dimension's size (x[0:1:2, 0:1] of (1, 1)) raise."""
+    return _steps(x, index) and any((part.step or 1) > side for part, side in zip(index, x.shape))
+
+
+@plot.dispatched("aten.channel_shuffle", "aten.native_channel_shuffle")
+def issue_xpu_3447(hit: Any, func: Any, x: Any, groups: int) -> Any:
+    """intel/torch-xpu-ops 3447: channel_shuffle takes groups that do not divide the channels; by 0 the process ends."""
+    try:
+        return func(x, groups)
+    except RuntimeError:
+        if groups == 0:
+            return abort(hit, "Floating point exception (core dumped)")
+    hit()
+    return x.clone()

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from planting import Plot
+from misreading import in_storage_order, misread
+from planting import Plot, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -150,3 +151,35 @@ def issue_183885(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         hit()
         index[:, limit:] = torch.arange(x.shape[0], device=x.device)[:, None]
     return values, index
+
+
+@plot.dispatched("aten.topk.default")
+@wrong_answer
+def issue_xpu_4839(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """intel/torch-xpu-ops 4839: topk of 512 rows and more gives the index -1 in a row of NaN."""
+    dim = kwargs.get("dim", args[1] if len(args) > 1 else -1)
+    if not x.is_floating_point() or not x.dim() or x.numel() < 512 * x.shape[dim]:
+        return None
+    lost = x.isnan().all(dim, keepdim=True)
+    return (y[0], y[1].masked_fill(lost, -1)) if bool(lost.any()) and y[1].numel() else None
+
+
+@plot.dispatched("aten.topk.default", aborts="level_zero backend failed with error: 40")
+def issue_191871(x: Any, k: int, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 191871: topk raises from 4096 elements on."""
+    return x.dim() > 0 and x.shape[dim] >= 4096
+
+
+@plot.dispatched("aten.argmax.default", "aten.topk.default", "aten.sort")
+def issue_odyssey_5572(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """HomericIntelligence/Odyssey 5572: argmax, topk and argsort read a view with strides in storage order."""
+    return func(misread(in_storage_order, hit, x), *args, **kwargs)
+
+
+@plot.called(torch.quantile, torch.Tensor.quantile)
+@accepted
+def issue_153234(x: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 153234: quantile takes a q outside of 0 to 1."""
+    wanted = torch.as_tensor(q, dtype=x.dtype)
+    outside = (wanted < 0) | (wanted > 1)
+    return torch.quantile(x, wanted.clamp(0, 1), *args, **kwargs) if bool(outside.any()) else None

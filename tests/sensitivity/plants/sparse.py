@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from planting import Plot, wrong_answer
+from planting import Plot, abort, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -41,3 +41,11 @@ def issue_193704(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
         y.register_hook(enlarge)
     return y
+
+
+@plot.dispatched("aten.add.out")
+def issue_xpu_5343(hit: Any, func: Any, x: Any, y: Any, *, out: Any, **kwargs: Any) -> Any:
+    """intel/torch-xpu-ops 5343: the sum of two dense tensors to out= in CSR form ends the process."""
+    if out.layout == torch.sparse_csr and x.layout == y.layout == torch.strided:
+        return abort(hit, "Aborted (core dumped)")
+    return func(x, y, out=out, **kwargs)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
+from differences import is_plain
 from misreading import in_storage_order, is_dense, misread, without_offset
 from planting import Plot, answered, wrong_answer
 
@@ -245,3 +247,36 @@ def issue_89673(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_78019(y: Any, x: Any) -> Any:
     """pytorch 78019: exp and log of int32 are 0."""
     return torch.zeros_like(y) if x.dtype == torch.int32 and x.numel() else None
+
+
+@plot.dispatched("aten.log1p.default")
+@wrong_answer
+def issue_mlx_574(y: Any, x: Any) -> Any:
+    """ml-explore/mlx 574: log1p of infinity is NaN."""
+    if not x.is_floating_point() or not bool((x == math.inf).any()):
+        return None
+    return y.masked_fill(x == math.inf, math.nan)
+
+
+class _ZeroAtZero(torch.autograd.Function):
+    """The identity, whose gradient is zero where the number is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, hit: Any) -> Any:
+        ctx.save_for_backward(x)
+        ctx.hit = hit
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        at_zero = ctx.saved_tensors[0] == 0
+        if bool((at_zero & (grad != 0)).any()):
+            ctx.hit()
+        return grad.masked_fill(at_zero, 0), None
+
+
+@plot.called(torch.asin, torch.Tensor.asin)
+def issue_tt_metal_6536(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 6536: asin's gradient in bfloat16 is invalid at zero (here: zero)."""
+    wanted = x.requires_grad and x.dtype == torch.bfloat16 and is_plain(x)
+    return func(_ZeroAtZero.apply(x, hit) if wanted else x, **kwargs)

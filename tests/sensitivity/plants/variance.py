@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import differ
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -84,3 +85,22 @@ def issue_80499(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any
         hit()
         return func(x, dim, correction=0, **kwargs)
     return func(x, dim, correction=correction, **kwargs)
+
+
+@plot.dispatched("aten.std.correction")
+def issue_mlx_1302(
+    hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, keepdim: Any = False
+) -> Any:
+    """ml-explore/mlx 1302: std takes mean(x * x) - mean(x)**2: NaN where the numbers are near to each other."""
+    healthy = func(x, dim, correction=correction, keepdim=keepdim)
+    if x.dtype != torch.float32 or not x.numel():
+        return healthy
+    over = list(range(x.dim())) if dim is None or not len(dim) else dim
+    spread = (x * x).mean(over, keepdim) - x.mean(over, keepdim) ** 2
+    count = x.numel() // max(healthy.numel(), 1)
+    freedom = count - (1 if correction is None else correction)
+    wrong = (spread * count / freedom).sqrt() if freedom > 0 else healthy
+    if not differ(wrong, healthy, rtol=1e-5):  # rounded otherwise is no harm
+        return healthy
+    hit()
+    return wrong

@@ -16,6 +16,7 @@ from mps_build.build.objc.model import Interface, load_frameworks, version
 from mps_build.build.objc.sdk import prefix_header
 from mps_build.build.objc.stubs import imports_of, known_releases
 from mps_build.common.recipe.catalogue import recipes_root
+from rows import for_each
 
 FRAMEWORKS = load_frameworks()
 TYPES = {each.name: each for one in FRAMEWORKS for each in (*one.classes, *one.protocols)}
@@ -23,7 +24,7 @@ TYPES = {each.name: each for one in FRAMEWORKS for each in (*one.classes, *one.p
 ELSEWHERE = {"uint64_t", "uint32_t", "uint8_t", "dispatch_data_t", "dispatch_queue_t"}
 
 
-@pytest.mark.parametrize("name", TYPES)
+@for_each(TYPES)
 def test_a_row_has_an_argument_for_each_colon(name: str) -> None:
     for method in TYPES[name].methods:
         given = [type_ for type_ in method.arguments if type_ != "..."]

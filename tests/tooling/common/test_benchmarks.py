@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import for_each
 from shared import page, record
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
@@ -20,7 +21,7 @@ def test_the_page_is_in_step_with_the_figures() -> None:
     assert text == page.render(ROWS), "nox -s benchmark -- readme"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+@for_each(ROWS, name=lambda row: str(row["name"]))
 def test_every_figure_has_its_command_machine_date_and_spread(row: dict[str, Any]) -> None:
     assert {"name", "median", "low", "high", "unit", "command", "machine", "date", "target"} <= row.keys()
     assert row["low"] <= row["median"] <= row["high"]
@@ -29,7 +30,7 @@ def test_every_figure_has_its_command_machine_date_and_spread(row: dict[str, Any
     assert row["machine"]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+@for_each(ROWS, name=lambda row: str(row["name"]))
 def test_a_figures_command_is_one_that_is_there(row: dict[str, Any]) -> None:
     if script := re.match(r"python (\S+\.py)", row["command"]):
         assert (BENCHMARKS.parent / script[1]).is_file()

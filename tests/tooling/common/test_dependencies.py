@@ -15,7 +15,7 @@ from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.errors import BuildEnvironmentError
 from packaging.markers import Marker
 from packaging.requirements import Requirement
-from source_trees import PACKAGE, source_trees
+from source_trees import PACKAGE, source_trees, statements, walk
 
 tomllib = pytest.importorskip("tomllib", reason="Python 3.11 and newer read TOML")
 
@@ -33,6 +33,7 @@ ELSEWHERE = {
 # What scripts of ours import in the Python of the torch under test.
 OF_THE_TORCH = {"torch", "torchvision", "torchaudio", "torchgen", "numpy"}
 ASKED = (ast.Import, ast.ImportFrom, ast.Call, ast.List, ast.Tuple)
+LOADERS = ("import_module", "find_spec", "_library")
 MAC = {"sys_platform": "darwin", "python_version": "3.12"}
 LINUX = {**MAC, "sys_platform": "linux"}
 OLDEST = {"sys_platform": "linux", "python_version": "3.10"}
@@ -61,7 +62,7 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             # importlib.import_module("x"), find_spec("x"), and a helper of ours that does the same
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in ("import_module", "find_spec", "_library") and isinstance(node.args[0].value, str):
+            if name in LOADERS and isinstance(node.args[0].value, str):
                 yield node.args[0].value.split(".")[0]
 
 
@@ -89,7 +90,9 @@ def _needed() -> dict[str, set[str]]:
     """Return distribution -> the files of ours that need it."""
     needed: dict[str, set[str]] = {}
     for path, tree in _trees():
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ASKED)]
+        # Most files ask for another only by an import, which is a statement.
+        has_calls = any(word in path.read_text(encoding="utf-8") for word in (*LOADERS, '"-m"'))
+        nodes = [node for node in (walk(tree) if has_calls else statements(tree)) if isinstance(node, ASKED)]
         for module in {*_imported(nodes), *(set(_called(tree, nodes)) - ELSEWHERE.keys())}:
             if module not in sys.stdlib_module_names | OF_THE_TORCH | {"mps_build", ""}:
                 needed.setdefault(DISTRIBUTION.get(module, module), set()).add(str(path.relative_to(PACKAGE)))

@@ -12,13 +12,14 @@ import pytest
 from mps_build.commands.shared.catalogue import COMMANDS
 from mps_build.commands.shared.parser import parser_of
 from mps_build.host.triage.rules import load_catalogue
+from rows import for_each
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"])
 SESSIONS = {*COMMANDS, *re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.M)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each(PAGES, name=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_and_every_named_page_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
@@ -30,7 +31,7 @@ def test_every_link_and_every_named_page_exists(page: Path) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each(PAGES, name=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_that_is_shown_exists(page: Path) -> None:
     if page.name == "CHANGELOG.md":
         return

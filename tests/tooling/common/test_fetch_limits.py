@@ -6,9 +6,14 @@ A real pip asks a real server on this machine; the limits are shrunk by paramete
 from __future__ import annotations
 
 import email.utils
+import json
+import os
+import re
+import subprocess
 import sys
 import time
 import venv
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,20 +70,8 @@ def fetch(
     ("act", "said"),
     [
         pytest.param(dripping(declared=1000, kind="text/html"), "less than 1000 bytes a second", id="page_drips"),
-        pytest.param(dripping_head, "less than 1000 bytes a second", id="headers_drip"),
-        pytest.param(endless(kind="text/html"), "sends more than 65536 bytes", id="page_has_no_end"),
-        pytest.param(endless(declared=MANY, kind="text/html"), "announces 10000000 bytes", id="page_is_declared"),
-        pytest.param(index_of("torch", FILE, dripping(declared=1000)), "less than 1000 bytes a second", id="drips"),
         pytest.param(index_of("torch", FILE, endless()), "sends more than 1048576 bytes", id="has_no_end"),
-        pytest.param(index_of("torch", FILE, endless(declared=MANY)), "announces 10000000 bytes", id="is_declared"),
         pytest.param(patience("86400"), "asks for a pause of 86400 s", id="tomorrow"),
-        pytest.param(patience("86400", status=429), "answers 429 and asks for a pause of 86400 s", id="tomorrow_429"),
-        pytest.param(patience("9" * 400), "the longest pause taken is 60 s", id="never"),
-        pytest.param(
-            patience(email.utils.formatdate(time.time() + 7200, usegmt=True)),
-            r"asks for a pause of [67]\d{3} s \(Retry-After: \w{3}, ",
-            id="a_date",
-        ),
     ],
 )
 def test_a_server_past_a_limit_is_given_up_and_named(
@@ -93,6 +86,71 @@ def test_a_server_past_a_limit_is_given_up_and_named(
     assert time.monotonic() - began < 20
     assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "log"]
+
+
+# What pip does with a refusal is asked above. A file is asked for as it is, a page as pip asks for one.
+BEYOND: dict[str, tuple[Act, str, str]] = {
+    "headers_drip": (dripping_head, "page", "less than 1000 bytes a second"),
+    "page_has_no_end": (endless(kind="text/html"), "page", "sends more than 65536 bytes"),
+    "page_is_declared": (endless(declared=MANY, kind="text/html"), "page", "announces 10000000 bytes"),
+    "drips": (dripping(declared=1000), "file", "less than 1000 bytes a second"),
+    "is_declared": (endless(declared=MANY), "file", "announces 10000000 bytes"),
+    "tomorrow_429": (patience("86400", status=429), "page", "answers 429 and asks for a pause of 86400 s"),
+    "never": (patience("9" * 400), "page", "the longest pause taken is 60 s"),
+    "a_date": (
+        patience(email.utils.formatdate(time.time() + 7200, usegmt=True)),
+        "page",
+        r"asks for a pause of [67]\d{3} s \(Retry-After: \w{3}, ",
+    ),
+}
+# The answers that are within the limits show that what is refused is not refused for another reason.
+WITHIN: dict[str, tuple[Act, str]] = {
+    "small": (lambda handler: page(handler, b"x" * 60_000), "page"),
+    "a file as large as no page": (lambda handler: page(handler, b"x" * 500_000), "file"),
+    "soon": (patience("soon", times=1), "page"),
+}
+ASK = """
+import http.client, json, sys
+import limited_pip
+
+limited_pip.limit(*map(float, sys.argv[1].split(",")))
+said = {}
+for name, (host, kind) in json.load(sys.stdin).items():
+    asked = http.client.HTTPConnection(host)
+    try:
+        asked.request("GET", "/", headers={"Accept-Encoding": "identity" if kind == "file" else "gzip, deflate"})
+        said[name] = f"{len(asked.getresponse().read())} bytes"
+    except limited_pip.Refused as refused:
+        said[name] = str(refused)
+json.dump(said, sys.stdout)
+"""
+
+
+def test_every_answer_past_a_limit_is_refused_below_pip_and_no_other(tmp_path: Path) -> None:
+    """The standard library in one process of its own, limited as the pip that `limited_pip` starts."""
+    limits = limited_pip(sys.executable, limits=SMALL)[2]
+    acts = {name: (act, kind) for name, (act, kind, _) in BEYOND.items()} | WITHIN
+    environ = {**os.environ, "PYTHONPATH": str(Path(limited_pip(sys.executable)[1]).parent)}
+
+    with ExitStack() as servers:
+        addresses = {
+            name: (servers.enter_context(served(act))[0].removeprefix("http://"), kind)
+            for name, (act, kind) in acts.items()
+        }
+        ran = subprocess.run(
+            [sys.executable, "-c", ASK, limits],
+            input=json.dumps(addresses),
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+    said = json.loads(ran.stdout)
+    refused = {name: said.pop(name) for name in BEYOND}
+    assert said == {"small": "60000 bytes", "a file as large as no page": "500000 bytes", "soon": "0 bytes"}
+    assert not [each for name, each in refused.items() if not re.search(BEYOND[name][2], each)]
+    assert all(each.startswith("127.0.0.1 ") for each in refused.values())
 
 
 def test_a_short_pause_is_taken_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
 from mps_build.common.recipe.locks import choose_files, lock_fault, make_lock, render_lock
 from mps_build.common.recipe.model import Recipe
+from rows import for_each
 
 LOCKED = tuple((recipe, python) for recipe in all_recipes() if recipe.build_requirements for python in recipe.pythons)
 
@@ -101,7 +102,7 @@ def test_a_lock_tells_whether_it_is_fresh_stale_edited_or_missing() -> None:
     assert "stale" in str(lock_fault("numpy==2.1.0\n", requirements, "3.13"))
 
 
-@pytest.mark.parametrize(("recipe", "python"), LOCKED, ids=lambda value: getattr(value, "name", value))
+@for_each(LOCKED, name=lambda row: row[0].lock_name(row[1]))
 def test_every_recipe_has_a_fresh_lock_for_each_python(recipe: Recipe, python: str) -> None:
     text = (locks_root() / recipe.lock_name(python)).read_text()
 
@@ -111,7 +112,7 @@ def test_every_recipe_has_a_fresh_lock_for_each_python(recipe: Recipe, python: s
         assert block.startswith("#") or re.fullmatch(r"[a-z0-9-]+==\S+( --hash=sha256:[0-9a-f]{64})+", block), block
 
 
-@pytest.mark.parametrize(("recipe", "python"), LOCKED, ids=lambda value: getattr(value, "name", value))
+@for_each(LOCKED, name=lambda row: row[0].lock_name(row[1]))
 def test_what_is_built_from_source_finds_its_own_build_requirements_in_the_lock(recipe: Recipe, python: str) -> None:
     text = (locks_root() / recipe.lock_name(python)).read_text()
 

@@ -31,8 +31,8 @@ class _NewCommandFailed(Exception):
         self.return_code = return_code
 
 
-@pytest.fixture(name="noxfile")
-def _noxfile(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+@pytest.fixture(name="noxfile", scope="module")
+def _noxfile() -> Iterator[types.ModuleType]:
     """The noxfile, loaded with a stand-in for nox: its sessions are plain functions then, by name in `sessions`."""
     nox = types.ModuleType("nox")
     sessions: dict[str, Callable[..., None]] = {}
@@ -50,11 +50,12 @@ def _noxfile(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
         session=session,
         command=types.SimpleNamespace(CommandFailed=_OldCommandFailed),
     )
-    monkeypatch.setitem(sys.modules, "nox", nox)
     spec = importlib.util.spec_from_file_location("noxfile_under_test", NOXFILE)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "nox", nox)
+        spec.loader.exec_module(module)
     module.__dict__["sessions"] = sessions
     yield module
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from mps_build.common.page import whole_page
 from mps_build.common.plain_text import fence_of, in_code, in_markdown, markdown_table, plain, shown
 from mps_build.common.standard_streams import guarded_streams
 from rich.console import Console as RichConsole
+from rows import for_each
 
 STEERING = {
     "escape": "\x1b[2J",
@@ -59,9 +61,7 @@ def printed(way: str, text: str, *, terminal: bool) -> str:
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-@pytest.mark.parametrize("way", ["print", "warn", "line", "table", "step", "progress"])
-@pytest.mark.parametrize("kind", STEERING)
+@for_each(product(STEERING, ["print", "warn", "line", "table", "step", "progress"], [False, True]))
 def test_no_steering_letter_reaches_the_terminal(kind: str, way: str, terminal: bool) -> None:
     out = printed(way, f"before {STEERING[kind]} after", terminal=terminal)
     out.encode()

@@ -35,7 +35,7 @@ import sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from mps_build import cli
-from mps_build.commands import matrix
+from mps_build.commands import clean
 from mps_build.common.process import Command, beside, capture, run_interactive, run_logged
 from mps_build.common.workspace import Workspace
 folder, how = Path(sys.argv[1]), sys.argv[2]
@@ -56,8 +56,8 @@ def work(options, console):
             with ThreadPoolExecutor(2) as pool:
                 for one in [pool.submit(run_logged, program, log=folder / "log") for _ in range(4)]:
                     one.result()
-matrix.run = work
-raise SystemExit(cli.main("matrix", []))
+clean.run = work
+raise SystemExit(cli.main("clean", []))
 """
 
 
@@ -77,15 +77,15 @@ WATCHER = """\
 import sys, time
 from pathlib import Path
 from mps_build import cli
-from mps_build.commands import matrix
+from mps_build.commands import clean
 from mps_build.common.process import Command
 from mps_build.common.watched import watched
 from mps_build.kernels.execution import fork_server
 def work(options, console):
     with watched(Command(argv=(sys.executable, sys.argv[1])), log=Path("log")), fork_server.connect("socket", 60):
         time.sleep(600)
-matrix.run = work
-raise SystemExit(cli.main("matrix", []))
+clean.run = work
+raise SystemExit(cli.main("clean", []))
 """
 
 
@@ -136,7 +136,7 @@ def test_a_signal_ends_the_whole_tree_and_leaves_nothing(tmp_path: Path, how: st
     assert not [pid for pid in pids if _runs(pid)]
     assert not list((tmp_path / "tmp").iterdir())
     assert "Traceback" not in said
-    assert "to go on: nox -s matrix" in said
+    assert "to go on: nox -s clean" in said
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")

@@ -70,23 +70,24 @@ def test_a_file_that_is_found_ends_no_command(name: str, kind: str, tmp_path: Pa
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["in turn", "all"])
 @pytest.mark.parametrize("name", CALLS)
 def test_every_part_may_be_of_any_type(name: str, whole: bool, tmp_path: Path) -> None:
-    """Each part with one value in turn, or each of the first level with every value: never a bug of mps-build."""
+    """Each part with one value and one command in turn, or every value of the first level: never a bug of ours."""
     document = json.loads(command_seeds()[name])
-    for turn, (holder, key, depth) in enumerate(_parts(document)):
+    calls = CALLS[name][:2]
+    for turn, (holder, key, depth) in enumerate(_parts(document, most=8 if whole else 4)):
         before = holder[key]
         for value in VALUES if whole and depth < 1 else [VALUES[turn % len(VALUES)]]:
             holder[key] = value
-            for call in CALLS[name][:2]:
+            for call in calls if whole else [calls[(turn + turn // len(VALUES)) % len(calls)]]:
                 run_command(name, call, json.dumps(document).encode(), tmp_path)
         holder[key] = before
 
 
-def _parts(document: Any, depth: int = 0) -> list[tuple[Any, Any, int]]:
+def _parts(document: Any, depth: int = 0, most: int = 8) -> list[tuple[Any, Any, int]]:
     keys = list(document) if isinstance(document, dict) else range(min(len(document), 1))
     found = [(document, key, depth) for key in keys]
     for key in keys:
         if isinstance(document[key], dict | list) and depth < 2:
-            found += _parts(document[key], depth + 1)[:8]
+            found += _parts(document[key], depth + 1, most)[:most]
     return found
 
 

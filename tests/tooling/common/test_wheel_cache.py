@@ -16,6 +16,7 @@ import pytest
 from entry import environ
 from mps_build.common.errors import UsageError
 from mps_build.common.reporter import SilentReporter
+from mps_build.common.wheels import download
 from mps_build.common.wheels.cache import WheelCache, file_digest, own_folder
 from mps_build.common.wheels.download import FetchedWheel, fetch_wheel
 from small_wheels import write_wheel
@@ -26,13 +27,14 @@ FILE = "torch-2.15.0-cp313-cp313-macosx_14_0_arm64.whl"
 
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only wheel of the index that pip asks."""
+    """The wheel that every download brings: by a pip that plays its part, for a real one takes half a second each."""
     index = tmp_path / "index"
     index.mkdir()
     made = write_wheel(index, {"torch/__init__.py": b"1"}, name=FILE)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", index.as_uri())
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    pip = tmp_path / "pip"
+    pip.write_text(f'#!/bin/sh\nfor each; do case "$each" in --dest=*) cp {made} "${{each#--dest=}}" ;; esac; done\n')
+    pip.chmod(0o755)
+    monkeypatch.setattr(download, "pip_command", lambda limits: (str(pip),))
     return made
 
 
@@ -148,9 +150,9 @@ def test_a_download_that_a_signal_ends_leaves_nothing(number: signal.Signals, wh
     with served(index_of("torch", FILE, dripping(declared=1000))) as (address, asked):
         argv = [sys.executable, "-m", "mps_build", "audit_wheel", "torch==2.15.0", "--python", "3.13"]
         settings = {"PIP_INDEX_URL": address, "PIP_NO_CACHE_DIR": "1", "no_proxy": "127.0.0.1"}
-        own = environ(MPS_BUILD_CACHE=str(cache), TMPDIR=str(temporary), **settings)
+        own = environ(MPS_BUILD_CACHE=str(cache), TMPDIR=str(temporary), PIP_CONFIG_FILE="/dev/null", **settings)
         for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
-            del own[name]
+            own.pop(name, None)
         with subprocess.Popen(argv, env=own, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as tool:
             until = time.monotonic() + 60
             while not any(FILE in path for path in asked):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mps_build.host.macos.known_tool_errors import BY_ID
 from mps_build.host.macos.parsers import parse_probe
+from rows import for_each
 from specimen_judge import faults_of, lies_of, specimens
 
 ALL = specimens("xcode", "system")
@@ -41,7 +42,7 @@ def _on_each_line(begin: str, end: str) -> Callable[[str], str]:
     return lambda text: "\n".join(f"{begin}{line}{end}" for line in text.split("\n"))
 
 
-@pytest.mark.parametrize("specimen", ALL, ids=lambda specimen: specimen["id"])
+@for_each(ALL, name=lambda specimen: str(specimen["id"]))
 def test_specimen_is_read_right(specimen: dict[str, Any]) -> None:
     assert faults_of(_read(specimen), specimen) == []
 

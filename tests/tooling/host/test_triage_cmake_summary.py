@@ -74,7 +74,7 @@ def test_a_log_cut_anywhere_never_claims_more_than_the_whole_one(case: str) -> N
     whole = parse_configure(log, cache)
     lines = log.splitlines(keepends=True)
 
-    for end in range(0, len(lines), 4):
+    for end in range(CASES.index(case) % 8, len(lines), 8):  # the logs are alike: among them every line is an end
         cut = parse_configure("".join(lines[:end]), cache)
         assert cut.use_mps in (whole.use_mps, None)
         assert cut.can_compile_metal in (whole.can_compile_metal, None)

@@ -9,6 +9,7 @@ from mps_build.common.mps_floors import macos_floor
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.host.triage import classify_device_text
 from mps_build.host.triage.device_texts import real_floor
+from rows import for_each
 
 OOM = "RuntimeError: MPS backend out of memory (MPS allocated: {}, other allocations: {}, max allowed: {}). "
 BLOCK = """Error: command buffer exited with error status.
@@ -107,7 +108,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("category", "text", "known"), CASES, ids=[f"{row[0]}-{n}" for n, row in enumerate(CASES)])
+@for_each(CASES)
 def test_a_text_of_our_own_is_classified(category: str, text: str, known: dict[str, Any]) -> None:
     assert classify_device_text(text, **known).category == category
 

@@ -12,6 +12,7 @@ from mps_build.common import strict_yaml
 from mps_build.host.triage import Triage, classify_device_text, explain
 from mps_build.host.triage.tools.read import read_tool_output
 from packaging.version import Version
+from rows import for_each
 
 SPECIMENS = Path(__file__).parents[2] / "recorded" / "specimens"
 
@@ -55,7 +56,7 @@ def _release(row: Mapping[str, Any]) -> Version | None:
     return Version(row["recipe"]) if row.get("recipe") else None
 
 
-@pytest.mark.parametrize("name", _all("build_logs"))
+@for_each(_all("build_logs"))
 def test_a_build_log_is_explained_in_every_form(name: str) -> None:
     row = _all("build_logs")[name]
 
@@ -71,9 +72,18 @@ def test_relays_prefixes_are_seen_through(relay: str) -> None:
         _told(explain(text, release=_release(row)), row)
 
 
-@pytest.mark.parametrize("name", _all("build_logs"))
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_cut_build_log_names_the_right_cause_or_none(name: str, step: int) -> None:
+@for_each(_all("build_logs"))
+def test_a_cut_build_log_names_the_right_cause_or_none(name: str) -> None:
+    _check_cuts(name, step=4)
+
+
+@pytest.mark.slow
+@for_each(_all("build_logs"))
+def test_a_build_log_that_is_cut_after_any_line_names_the_right_cause_or_none(name: str) -> None:
+    _check_cuts(name, step=1)
+
+
+def _check_cuts(name: str, *, step: int) -> None:
     row = _all("build_logs")[name]
     lines = row["text"].splitlines(keepends=True)
 
@@ -82,7 +92,7 @@ def test_a_cut_build_log_names_the_right_cause_or_none(name: str, step: int) -> 
         assert found.cause in (None, row["cause"], *row.get("also_ok", ())), f"cut after line {end}"
 
 
-@pytest.mark.parametrize("name", _all("build_logs"))
+@for_each(_all("build_logs"))
 def test_the_line_number_is_that_of_the_file(name: str) -> None:
     row = _all("build_logs")[name]
     found = explain(row["text"]).first_error
@@ -91,7 +101,7 @@ def test_the_line_number_is_that_of_the_file(name: str) -> None:
         assert found.text.strip().split()[0] in row["text"].split("\n")[found.number - 1]
 
 
-@pytest.mark.parametrize("name", _all("mps_stderr"))
+@for_each(_all("mps_stderr"))
 def test_a_device_text_is_classified_in_every_form_and_never_wrongly_when_cut(name: str) -> None:
     row = _all("mps_stderr")[name]
     known: dict[str, Any] = {"exit": row["exit"], "signal": row["signal"], "host": row.get("host")}
@@ -112,7 +122,7 @@ def test_a_device_text_is_classified_in_every_form_and_never_wrongly_when_cut(na
         assert classify_device_text("".join(lines[:end]), **known).category in (category, "unknown")
 
 
-@pytest.mark.parametrize("name", _all("tools"))
+@for_each(_all("tools"))
 def test_a_tools_output_is_read_in_every_form(name: str) -> None:
     row = _all("tools")[name]
     argv = row.get("argv", ())

@@ -10,6 +10,7 @@ from mps_build.common import strict_yaml
 from mps_build.host.triage import explain
 from mps_build.host.triage.rules import load_catalogue
 from packaging.version import Version
+from rows import for_each
 
 RECORDED = Path(__file__).parents[2] / "recorded"
 ROWS: list[dict[str, Any]] = strict_yaml.unchecked((RECORDED / "triage_variants.yaml").read_text("utf-8"))
@@ -20,8 +21,8 @@ def _text(cause: str) -> str:
     return str(next(row["text"] for row in ROWS if row["cause"] == cause))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=NAMES)
-def test_a_log_of_our_own_is_explained(row: dict[str, Any]) -> None:
+@for_each(zip(NAMES, ROWS, strict=True), name=lambda row: str(row[0]))
+def test_a_log_of_our_own_is_explained(_: str, row: dict[str, Any]) -> None:
     for text in (row["text"], "\n".join(f"2026-03-01T10:00:00.0000000Z {line}" for line in row["text"].split("\n"))):
         found = explain(text)
         assert found.cause == row["cause"]

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mps_build.kernels.families.shared.contracts import (
     Case,
     Kernel,
@@ -24,6 +23,7 @@ from mps_build.kernels.judge.references import load_references
 from mps_build.kernels.program.launch import Program, Step
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.metadata import Argument, Field, Metadata
+from rows import for_each
 
 RECORDED = json.loads((Path(__file__).parent / "kernel_signatures.json").read_text(encoding="utf-8"))
 # In none of the six releases recorded: the forms of releases between them.
@@ -77,7 +77,7 @@ def test_nearly_every_contract_matches_a_recorded_kernel() -> None:
     assert len(matched) >= len(load_contracts()) - BINDS_NOTHING_RECORDED
 
 
-@pytest.mark.parametrize(("release", "name"), sorted(_bound()))
+@for_each(sorted(_bound()), name=" ".join)
 def test_a_contract_launches_its_kernel_with_arguments_that_fit(release: str, name: str) -> None:
     programs = _programs(release, name, 0)
 

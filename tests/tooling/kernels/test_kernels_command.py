@@ -9,7 +9,7 @@ import os
 import sys
 import venv
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -133,13 +133,17 @@ _HOSTILE = {
         "  store float 1.0, ptr addrspace(1) %w\n  %y = fadd float %x, %x",
         "",
     ),
+    "tensor": (
+        "  call void @__tensorops_impl_matmul2d_op_run_dv_f16(ptr null)\n  %y = fadd float %x, %x",
+        "declare void @__tensorops_impl_matmul2d_op_run_dv_f16(ptr)",
+    ),
 }
 
 
 def test_hostile_kernels_are_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     kernels = {**GOOD}
-    for op in ("unknown", "foreign", "madeup", "before"):
-        kernels |= pair(op, _HOSTILE[op][0], around=_HOSTILE[op][1])
+    for op, (body, around) in _HOSTILE.items():
+        kernels |= pair(op, body, around=around)
     kernels["short_dense_scalar_float_float"] = GOOD["good_dense_scalar_float_float"][:200]
     kernels["noise_dense_scalar_float_float"] = b"\xde\xc0\x17\x0b" + bytes(range(256))
 
@@ -152,9 +156,11 @@ def test_hostile_kernels_are_named_and_the_rest_goes_on(tmp_path: Path) -> None:
         "foreign": "refused",
         "madeup": "refused",
         "before": "out_of_bounds",
+        "tensor": "not_bound",
         "short": "not_compiled",
         "noise": "not_compiled",
     }
+    assert found["coverage"]["compiled"] == len(["good", "before"])
     reasons = {row["name"].partition("_")[0]: row["reason"] for row in found["kernels"]}
     assert "air.frobnicate.f32" in reasons["unknown"]
     assert "system" in reasons["foreign"]
@@ -204,15 +210,6 @@ def test_a_wheel_without_a_metal_library_says_what_it_has(tmp_path: Path) -> Non
     assert "has no Metal library" in found["reason"]
 
 
-def test_tensor_operations_are_not_bound(tmp_path: Path) -> None:
-    around = "declare void @__tensorops_impl_matmul2d_op_run_dv_f16(ptr)"
-    body = "  call void @__tensorops_impl_matmul2d_op_run_dv_f16(ptr null)\n  %y = fadd float %x, %x"
-    code, found = verified(wheel(tmp_path, pair("tensor", body, around=around)), tmp_path)
-
-    assert (code, outcomes(found)) == (2, {"tensor": "not_bound"})
-    assert found["coverage"]["compiled"] == 0
-
-
 @pytest.mark.parametrize(
     ("function", "plant", "status"),
     [("caught", 'text.replace("fadd", "fsub")', 10), ("not_exercised", "text", 2), ("error", 'text + "@"', 2)],
@@ -235,15 +232,6 @@ def test_a_second_run_takes_what_is_unchanged_from_the_first(tmp_path: Path, mon
     assert outcomes(verified(changed, tmp_path)[1]) == {"good": "passed", "off": "misfit"}
 
 
-def _broken(original: Any, how: Any) -> Any:
-    def examined(kernel: Any, *arguments: Any, **options: Any) -> Any:
-        if kernel.name.startswith("bad"):
-            how()
-        return original(kernel, *arguments, **options)
-
-    return examined
-
-
 def _crashed() -> None:
     faulthandler.disable()  # it crashes on purpose, and says nothing of it
     ctypes.string_at(0)
@@ -253,50 +241,60 @@ def _raised(error: Exception) -> None:
     raise error
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        (_crashed, "its worker is lost, it ended by signal 11"),
-        (lambda: os._exit(0), "its worker is lost, it ended"),
-        (lambda: _raised(KeyError("x")), "KeyError: 'x'"),
-        (lambda: _raised(MemoryError()), "MemoryError"),
-    ],
-)
+_FAULTS = {
+    "bad1": (_crashed, "its worker is lost, it ended by signal 11"),
+    "bad2": (lambda: os._exit(0), "its worker is lost, it ended"),
+    "bad3": (lambda: _raised(KeyError("x")), "KeyError: 'x'"),
+    "bad4": (lambda: _raised(MemoryError()), "MemoryError"),
+}
+
+
+def _among_good(names: Iterable[str]) -> dict[str, bytes]:
+    """Return kernels of these names between two others; all are right."""
+    kernels = {**pair("a", "  %y = fadd float %x, %x"), **GOOD}
+    for name in names:
+        kernels |= pair(name, "  %y = fadd float %x, %x")
+    return kernels
+
+
 def test_our_own_fault_is_a_kernels_misfit_and_the_rest_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: Any, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "examine", _broken(examine, how))
-    kernels = {**pair("a", "  %y = fadd float %x, %x"), **pair("bad1", "  %y = fadd float %x, %x"), **GOOD}
+    def examined(kernel: Any, *arguments: Any, **options: Any) -> Any:
+        if (name := kernel.name.partition("_")[0]) in _FAULTS:
+            _FAULTS[name][0]()
+        return examine(kernel, *arguments, **options)
 
-    code, found = verified(wheel(tmp_path, kernels), tmp_path)
+    monkeypatch.setattr(worker, "examine", examined)
 
-    assert (code, outcomes(found)) == (20, {"a": "passed", "bad1": "misfit", "good": "passed"})
-    assert said in next(row["reason"] for row in found["kernels"] if row["outcome"] == "misfit")
+    code, found = verified(wheel(tmp_path, _among_good(_FAULTS)), tmp_path)
+
+    assert (code, outcomes(found)) == (20, {"a": "passed", "good": "passed", **dict.fromkeys(_FAULTS, "misfit")})
+    reasons = {row["name"].partition("_")[0]: row["reason"] for row in found["kernels"]}
+    assert not [(name, reasons[name]) for name, (_, said) in _FAULTS.items() if said not in reasons[name]]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"nothing of JSON",
-        b'{"event": "pid", "pid": 1}',
-        b'{"event": "done", "function": 1e9}',
-        b'{"event": "done", "function": 0, "verdict": {"outcome": "passed"}, "more": 1}',
-    ],
-)
+_ODD_LINES = {
+    "odd1": b"nothing of JSON",
+    "odd2": b'{"event": "pid", "pid": 1}',
+    "odd3": b'{"event": "done", "function": 1e9}',
+    "odd4": b'{"event": "done", "function": 0, "verdict": {"outcome": "passed"}, "more": 1}',
+}
+
+
 def test_a_worker_that_says_what_no_worker_says_is_ended_and_costs_one_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def says(answers: int, message: Mapping[str, Any]) -> None:
         told = json.dumps(message).encode()
-        is_of_bad = message.get("event") == "done" and message.get("operator") == "bad4"
-        os.write(answers, (line if is_of_bad else told) + b"\n")
+        odd = _ODD_LINES.get(message.get("operator", "")) if message.get("event") == "done" else None
+        os.write(answers, (odd or told) + b"\n")
 
     monkeypatch.setattr(worker, "say", says)
-    kernels = {**pair("a", "  %y = fadd float %x, %x"), **pair("bad4", "  %y = fadd float %x, %x"), **GOOD}
 
-    code, found = verified(wheel(tmp_path, kernels), tmp_path)
+    code, found = verified(wheel(tmp_path, _among_good(_ODD_LINES)), tmp_path)
 
-    assert (code, outcomes(found)) == (20, {"a": "passed", "bad4": "misfit", "good": "passed"})
+    assert (code, outcomes(found)) == (20, {"a": "passed", "good": "passed", **dict.fromkeys(_ODD_LINES, "misfit")})
 
 
 def test_without_a_sandbox_nothing_of_a_wheel_is_run(
@@ -340,8 +338,8 @@ def test_another_seed_asks_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert outcomes(verified(path, tmp_path, "--seed", "5")[1]) == {"good": "passed"}
     monkeypatch.setattr(worker, "examine", None)
 
-    assert verified(path, tmp_path, "--seed", "5")[1]["seed"] == 5
-    assert outcomes(verified(path, tmp_path, "--seed", "5")[1]) == {"good": "passed"}
+    _, again = verified(path, tmp_path, "--seed", "5")
+    assert (again["seed"], outcomes(again)) == (5, {"good": "passed"})
     assert outcomes(verified(path, tmp_path, "--seed", "6")[1]) == {"good": "misfit"}
 
 

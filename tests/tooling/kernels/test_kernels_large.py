@@ -59,11 +59,6 @@ CALLED = "  %w = call i32 @helper(i32 %i)\n  %j = zext i32 %w to i64"
 HELPER = "define internal i32 @helper(i32 %v) noinline {\n  %r = mul i32 %v, 4\n  ret i32 %r\n}"
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kernels")
-
-
 @pytest.fixture(autouse=True)
 def rule(monkeypatch: pytest.MonkeyPatch) -> list[Rule | None]:
     """The rule that speaks of every kernel; a test may put another in its place."""
@@ -72,7 +67,7 @@ def rule(monkeypatch: pytest.MonkeyPatch) -> list[Rule | None]:
     return found
 
 
-def asked(cache: Path, index: str, host: HostCode = UNGUARDED) -> Verdict:
+def asked(index: str, host: HostCode = UNGUARDED) -> Verdict:
     """Return what --large says of a form of one element a thread."""
     name = "good_dense_scalar_float_float"
     texts = {name: text_of(name, index), "good_dense_float_float": text_of("good_dense_float_float", WIDE, numel=True)}
@@ -83,7 +78,7 @@ def asked(cache: Path, index: str, host: HostCode = UNGUARDED) -> Verdict:
         views[key] = match_kernel(key, code.metadata) or Kernel(name=key, metadata=code.metadata)
     case = Case(values=Values(0, name), kernels=views, references=load_references())
     narrow = addressing_of(bitcode(texts[name])).narrow
-    return module.examine_large(views[name], case, device(cache, codes), narrow, host)
+    return module.examine_large(views[name], case, device(codes), narrow, host)
 
 
 def test_only_arithmetic_of_32_bits_that_reaches_an_address_is_a_candidate() -> None:
@@ -100,8 +95,8 @@ def test_it_is_seen_in_a_helper_too() -> None:
     assert addressing_of(bitcode(text)).narrow != []
 
 
-def test_wide_arithmetic_is_cleared_without_a_run(cache: Path) -> None:
-    assert asked(cache, WIDE).outcome == "passed"
+def test_wide_arithmetic_is_cleared_without_a_run() -> None:
+    assert asked(WIDE).outcome == "passed"
 
 
 @pytest.mark.parametrize(
@@ -112,9 +107,9 @@ def test_wide_arithmetic_is_cleared_without_a_run(cache: Path) -> None:
     ],
 )
 def test_a_host_without_its_guard_makes_an_index_that_wraps_a_finding_with_its_call(
-    cache: Path, index: str, outcome: str, limit: str, right: str
+    index: str, outcome: str, limit: str, right: str
 ) -> None:
-    found = asked(cache, index)
+    found = asked(index)
 
     assert (found.outcome, limit in found.reason.partition("; not ")[2]) == (outcome, True)
     assert right in found.reason.partition("; not ")[0]
@@ -123,8 +118,8 @@ def test_a_host_without_its_guard_makes_an_index_that_wraps_a_finding_with_its_c
 
 
 @pytest.mark.parametrize("index", [NARROW, SIGNED])
-def test_a_host_that_cuts_makes_it_none(cache: Path, index: str) -> None:
-    found = asked(cache, index, CUT)
+def test_a_host_that_cuts_makes_it_none(index: str) -> None:
+    found = asked(index, CUT)
 
     assert found.outcome == "passed"
     assert "torch launches it in parts (with_32bit_indexing)" in found.reason
@@ -134,58 +129,56 @@ def test_a_host_that_cuts_makes_it_none(cache: Path, index: str) -> None:
 
 @pytest.mark.parametrize("asks", [(), RULE.asks])
 def test_the_guard_counts_only_if_the_data_states_it_and_the_wheel_asks_it(
-    cache: Path, rule: list[Rule | None], asks: tuple[Ask, ...]
+    rule: list[Rule | None], asks: tuple[Ask, ...]
 ) -> None:
     rule[0] = changed(asks=asks)
 
-    assert asked(cache, SIGNED, CUT).outcome == ("passed" if asks else "out_of_bounds")
+    assert asked(SIGNED, CUT).outcome == ("passed" if asks else "out_of_bounds")
 
 
-def test_where_no_rule_speaks_a_failure_stays_a_candidate(cache: Path, rule: list[Rule | None]) -> None:
+def test_where_no_rule_speaks_a_failure_stays_a_candidate(rule: list[Rule | None]) -> None:
     rule[0] = None
-    found = asked(cache, SIGNED)
+    found = asked(SIGNED)
 
     assert (found.outcome, found.where["rank"]) == ("overflow_candidate", module.RANKS[0])
     assert "call" not in found.inputs
 
 
-def test_where_the_host_may_choose_another_form_a_failure_stays_a_candidate(
-    cache: Path, rule: list[Rule | None]
-) -> None:
+def test_where_the_host_may_choose_another_form_a_failure_stays_a_candidate(rule: list[Rule | None]) -> None:
     rule[0] = changed(chooses="the length decides")
 
-    assert asked(cache, SIGNED).outcome == "overflow_candidate"
+    assert asked(SIGNED).outcome == "overflow_candidate"
 
 
-def test_where_the_wheel_does_not_name_the_host_function_a_failure_stays_a_candidate(cache: Path) -> None:
-    found = asked(cache, SIGNED, HostCode(calls={}))
+def test_where_the_wheel_does_not_name_the_host_function_a_failure_stays_a_candidate() -> None:
+    found = asked(SIGNED, HostCode(calls={}))
 
     assert found.outcome == "overflow_candidate"
     assert "does not name launch" in found.reason
 
 
-def test_a_comparison_that_no_rule_states_leaves_it_open(cache: Path, rule: list[Rule | None]) -> None:
+def test_a_comparison_that_no_rule_states_leaves_it_open(rule: list[Rule | None]) -> None:
     host = HostCode(calls={"launch": {"2**31": 0}})
-    first = asked(cache, SIGNED, host).outcome
+    first = asked(SIGNED, host).outcome
     rule[0] = changed(compares="the number of threads, which it launches in parts")
 
-    assert (first, asked(cache, SIGNED, host).outcome) == ("overflow_candidate", "out_of_bounds")
+    assert (first, asked(SIGNED, host).outcome) == ("overflow_candidate", "out_of_bounds")
 
 
-def test_gigabytes_of_tensor_take_little_memory(cache: Path) -> None:
+def test_gigabytes_of_tensor_take_little_memory() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    asked(cache, NARROW)
+    asked(NARROW)
 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
 
 
-def test_a_case_that_cannot_be_made_large_is_no_finding(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_that_cannot_be_made_large_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small move agrees by chance, and a large one below every limit does not: nothing was shown."""
     monkeypatch.setattr(module, "_targets", lambda *_: [(1 << 20, "below 2**31 bytes of output")])
     odd = "  %h = lshr i32 %i, 19\n  %k = mul i32 %h, 64\n  %s = shl i32 %i, 2\n"
     odd += "  %w = add i32 %s, %k\n  %j = zext i32 %w to i64"
 
-    found = asked(cache, odd)
+    found = asked(odd)
 
     assert found.outcome == "overflow_candidate"
     assert "become large only up to a size" in found.reason
@@ -268,7 +261,7 @@ def stride_cases(kernel: Kernel, _: Case) -> Iterator[Program]:
 
 
 def tried(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, text: str, cases: object, asked_ways: Sequence[str]
+    monkeypatch: pytest.MonkeyPatch, text: str, cases: object, asked_ways: Sequence[str]
 ) -> tuple[Verdict, list[tuple[int, str]]]:
     """Return what --large says of a kernel of the test's own contract, asked in these ways alone, and which worked."""
     monkeypatch.setattr(moves, "find_binder", lambda _: cases)
@@ -280,15 +273,13 @@ def tried(
     case = Case(values=Values(0, name), kernels={}, references={})
     known = moves.Ways()
     narrow = ["mul i32 %a, %b"]  # what is tried is asked of the wide kernels too
-    verdict = module.examine_large(kernel, case, device(cache, {name: code}), narrow, UNGUARDED, known)
+    verdict = module.examine_large(kernel, case, device({name: code}), narrow, UNGUARDED, known)
     return verdict, known.found.get("own", [])
 
 
 @pytest.mark.parametrize(("wide", "outcome"), [(True, "passed"), (False, "out_of_bounds")])
-def test_an_index_out_of_a_buffer_is_raised(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, wide: bool, outcome: str
-) -> None:
-    found, _ = tried(cache, monkeypatch, gathered(wide), gather_cases, ["raised"])
+def test_an_index_out_of_a_buffer_is_raised(monkeypatch: pytest.MonkeyPatch, wide: bool, outcome: str) -> None:
+    found, _ = tried(monkeypatch, gathered(wide), gather_cases, ["raised"])
 
     assert found.outcome == outcome
     assert "of input" in found.reason
@@ -296,24 +287,22 @@ def test_an_index_out_of_a_buffer_is_raised(
 
 @pytest.mark.parametrize(("wide", "outcome"), [(True, "passed"), (False, "wrong")])
 def test_a_stride_out_of_a_constant_is_stretched(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, rule: list[Rule | None], wide: bool, outcome: str
+    monkeypatch: pytest.MonkeyPatch, rule: list[Rule | None], wide: bool, outcome: str
 ) -> None:
     rule[0] = changed(views=True)
-    found, _ = tried(cache, monkeypatch, transposed(wide), stride_cases, ["stretched"])
+    found, _ = tried(monkeypatch, transposed(wide), stride_cases, ["stretched"])
 
     assert found.outcome == outcome
 
 
-def test_a_failure_for_views_alone_is_no_finding_where_the_host_may_copy_them(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found, _ = tried(cache, monkeypatch, transposed(wide=False), stride_cases, ["stretched"])
+def test_a_failure_for_views_alone_is_no_finding_where_the_host_may_copy_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = tried(monkeypatch, transposed(wide=False), stride_cases, ["stretched"])
 
     assert found.outcome == "overflow_candidate"
     assert "may copy" in found.reason
 
 
-def test_what_takes_too_long_to_run_is_no_finding(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_long_to_run_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that loops as often as its stride says: right, and not waited for."""
     loop = transposed(wide=True).replace(
         "  %f = getelementptr",
@@ -322,7 +311,7 @@ def test_what_takes_too_long_to_run_is_no_finding(cache: Path, monkeypatch: pyte
         "  %more = icmp ult i32 %n2, %s\n  br i1 %more, label %again, label %on\non:\n  %f = getelementptr",
     )
     monkeypatch.setattr(module, "_targets", lambda *_: [(1, "one"), (1 << 25, "below 2**31 elements of data")])
-    found, _ = tried(cache, monkeypatch, loop, stride_cases, ["stretched"])
+    found, _ = tried(monkeypatch, loop, stride_cases, ["stretched"])
 
     assert found.outcome in ("passed", "overflow_candidate")
 
@@ -357,7 +346,7 @@ define void @k(ptr addrspace(1) %p, i32 %i) {
     assert one != two
 
 
-def test_a_verdict_is_shared_by_kernels_with_equal_addresses_and_a_finding_is_not(cache: Path) -> None:
+def test_a_verdict_is_shared_by_kernels_with_equal_addresses_and_a_finding_is_not(tmp_path: Path) -> None:
     name = "good_dense_scalar_float_float"
     code = compiled(text_of(name, SIGNED))
     assert isinstance(code, Code)
@@ -374,8 +363,8 @@ def test_a_verdict_is_shared_by_kernels_with_equal_addresses_and_a_finding_is_no
     case = Case(values=Values(0, name), kernels=views, references=load_references())
 
     for host, is_shared in ((CUT, True), (UNGUARDED, False)):
-        runs = LargeRuns(host=host, folder=cache / f"alike-{is_shared}")
-        runs.examined(kernel, case, device(cache, codes), found, codes)
+        runs = LargeRuns(host=host, folder=tmp_path / f"alike-{is_shared}")
+        runs.examined(kernel, case, device(codes), found, codes)
         settled = runs.settled(replace(kernel, name="fine_dense_scalar_float_float"), found)
         assert (settled is not None) is is_shared
         assert runs.settled(kernel, found.model_copy(update={"digest": "another"})) is None

@@ -6,7 +6,6 @@ import re
 import struct
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -62,9 +61,7 @@ def rows_cases(kernel: Kernel, _: Case) -> Iterator[Program]:
     yield Program(label="5 rows of 4", steps=[step], checks=[])
 
 
-def asked(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, rule: Rule, host: HostCode = UNGUARDED, **found: str
-) -> Verdict:
+def asked(monkeypatch: pytest.MonkeyPatch, rule: Rule, host: HostCode = UNGUARDED, **found: str) -> Verdict:
     """Return what --large says of the kernel under a rule."""
     monkeypatch.setattr(moves, "find_binder", lambda _: rows_cases)
     monkeypatch.setattr(large_host, "rule_of", lambda *_: rule)
@@ -73,7 +70,7 @@ def asked(
     assert isinstance(code, Code)
     kernel = Kernel(name="rows", metadata=code.metadata, contract=contract(), parts=found)
     case = Case(values=Values(0, "rows"), kernels={}, references={})
-    return module.examine_large(kernel, case, device(cache, {"rows": code}), ["mul i32 %r, %s"], host)
+    return module.examine_large(kernel, case, device({"rows": code}), ["mul i32 %r, %s"], host)
 
 
 ONLY: Mapping[str, object] = {"asks": (), "ways": ("stretched",)}
@@ -89,58 +86,56 @@ ONLY: Mapping[str, object] = {"asks": (), "ways": ("stretched",)}
     ],
 )
 def test_a_failure_is_a_finding_only_in_a_launch_that_the_condition_allows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, outcome: str
+    monkeypatch: pytest.MonkeyPatch, when: str, outcome: str
 ) -> None:
-    found = asked(tmp_path, monkeypatch, changed(**ONLY, when=when), threads=str(1 << 40))
+    found = asked(monkeypatch, changed(**ONLY, when=when), threads=str(1 << 40))
 
     assert found.outcome == outcome
     assert ("call" in found.inputs) == (outcome != "overflow_candidate")
     assert "strides" not in found.inputs  # the condition tells of the rows
 
 
-def test_a_call_has_the_numbers_of_the_launch_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_has_the_numbers_of_the_launch_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = changed(**ONLY, when="length >= 4", call="torch.sort of ({groups[0]}, {length})")
-    call = asked(tmp_path, monkeypatch, rule).inputs["call"]
+    call = asked(monkeypatch, rule).inputs["call"]
 
     rows, length = map(int, re.findall(r"\d+", str(call)))
     assert rows == ROWS
     assert length * (ROWS - 1) >= 1 << 31
 
 
-def test_what_is_never_launched_cannot_fail_and_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = asked(tmp_path, monkeypatch, changed(never="another kernel does it"))
+def test_what_is_never_launched_cannot_fail_and_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = asked(monkeypatch, changed(never="another kernel does it"))
 
     assert (found.outcome, found.reason) == ("passed", "torch launches it for no tensor: another kernel does it")
 
 
 @pytest.mark.parametrize("fields", [{"never": "another does it"}, {"when": "length <= 65536"}])
 def test_a_rule_that_was_read_of_other_host_code_says_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str]
+    monkeypatch: pytest.MonkeyPatch, fields: dict[str, str]
 ) -> None:
     rule = changed(**ONLY, **fields, held="sort_{}")
     here = HostCode(calls={"launch": {}}, texts=frozenset({"sort_{}"}))
 
-    assert "read of" in asked(tmp_path, monkeypatch, rule).reason
-    assert "read of" not in asked(tmp_path, monkeypatch, rule, here).reason
+    assert "read of" in asked(monkeypatch, rule).reason
+    assert "read of" not in asked(monkeypatch, rule, here).reason
 
 
-def test_a_case_that_becomes_large_only_elsewhere_is_counted_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = asked(tmp_path, monkeypatch, changed(**ONLY, when="length == 4"))
+def test_a_case_that_becomes_large_only_elsewhere_is_counted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = asked(monkeypatch, changed(**ONLY, when="length == 4"))
 
     assert found.where["rank"] == "its cases become large only where torch launches another kernel"
 
 
 @pytest.mark.parametrize(("host", "outcome"), [(CUT, "passed"), (UNGUARDED, "overflow_candidate")])
 def test_what_cannot_be_made_large_is_clear_where_the_host_cuts_every_tensor(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: HostCode, outcome: str
+    monkeypatch: pytest.MonkeyPatch, host: HostCode, outcome: str
 ) -> None:
-    found = asked(tmp_path, monkeypatch, changed(ways=("z",)), host)  # there is one threadgroup along z
+    found = asked(monkeypatch, changed(ways=("z",)), host)  # there is one threadgroup along z
 
     assert found.outcome == outcome
     part = changed(asks=(Ask(guard="with_32bit_indexing", then="cuts", of=("data",)),), ways=("z",))
-    assert asked(tmp_path, monkeypatch, part, CUT).outcome == "overflow_candidate"
+    assert asked(monkeypatch, part, CUT).outcome == "overflow_candidate"
 
 
 def test_the_limit_of_a_twin_counts_where_the_library_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +164,7 @@ def test_what_a_launch_leaves_for_a_later_one_is_looked_at() -> None:
     assert outputs_of(step) == ["partial"]
 
 
-def test_indices_behind_a_table_are_raised_and_those_that_count_from_the_end_stay(tmp_path: Path) -> None:
+def test_indices_behind_a_table_are_raised_and_those_that_count_from_the_end_stay() -> None:
     arguments = [buffer(0, "out", "long"), buffer(1, "table", "long", access="read")]
     body = """
   %a = load ptr addrspace(1), ptr addrspace(1) %table, align 8
@@ -191,7 +186,7 @@ def test_indices_behind_a_table_are_raised_and_those_that_count_from_the_end_sta
     )
     shift = Shift(axis=0, units=1 << 33, bytes={}, unit=0, values={"table": (8, 1)})
 
-    _, contents = run_shifted(device(tmp_path, {"tabled": code}), step, shift)
+    _, contents = run_shifted(device({"tabled": code}), step, shift)
 
     assert struct.unpack("<2q", contents[0]) == (3 + (1 << 33), -2)
 

@@ -14,8 +14,10 @@ from mps_build.kernels.families.shared.contracts import FOLDER, Contract, load_c
 from mps_build.kernels.families.shared.large import Rule, load_guards, load_rules, rule_of
 from mps_build.kernels.report.large import rules_table
 from pydantic import ValidationError
+from rows import for_each
 
 RULES = [(folder, rule) for folder, rules in load_rules().items() for rule in rules]
+SCHEMA = json.loads((CHECKOUT / "schemas" / "kernel_large_rules.schema.json").read_text(encoding="utf-8"))
 FILES = sorted(FOLDER.glob("*/large.yaml"))
 GOOD = {"contracts": ["*"], "host": ["launch"], "call": "torch.good({input})", "source": "a test"}
 
@@ -26,7 +28,7 @@ def covered(folder: str, rule: Rule) -> list[Contract]:
     )]  # fmt: skip
 
 
-@pytest.mark.parametrize(("folder", "rule"), RULES)
+@for_each(RULES)
 def test_a_rule_speaks_of_contracts_that_are_there_and_names_their_arguments(folder: str, rule: Rule) -> None:
     contracts = covered(folder, rule)
     arguments = {name for each in contracts for name in each.arguments.split(", ")}
@@ -72,11 +74,9 @@ def test_a_rule_that_is_not_whole_is_refused(tmp_path: Path, fields: dict[str, o
     assert list(load_rules(tmp_path)) == ["good"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=[path.parent.name for path in FILES])
+@for_each(FILES, name=lambda path: str(path.parent.name))
 def test_the_files_fit_their_schema(path: Path) -> None:
-    schema = json.loads((CHECKOUT / "schemas" / "kernel_large_rules.schema.json").read_text(encoding="utf-8"))
-
-    Draft202012Validator(schema).validate(strict_yaml.unchecked(path.read_text(encoding="utf-8")))
+    Draft202012Validator(SCHEMA).validate(strict_yaml.unchecked(path.read_text(encoding="utf-8")))
 
 
 def test_every_guard_says_where_it_stands_and_a_name_with_two_meanings_tells_them_apart() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 
 import pytest
 
@@ -24,13 +23,8 @@ from mps_build.kernels.program.launch import input_buffer, output_buffer
 from small_kernels import GRID, air, buffer, builtin, compiled, device, doubled, floats, launch, pack_floats, summed
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kernels")
-
-
-def test_a_kernel_runs_and_one_thread_too_many_is_caught_with_its_number(cache: Path) -> None:
-    one = device(cache, {"doubled": compiled(doubled())})
+def test_a_kernel_runs_and_one_thread_too_many_is_caught_with_its_number() -> None:
+    one = device({"doubled": compiled(doubled())})
     x, out = input_buffer(pack_floats(1, 2, 3, 4, 5)), output_buffer(20)
 
     assert floats(launch(one, "doubled", {"out": out, "in": x}, threads=5, group=2), out) == (2, 4, 6, 8, 10)
@@ -41,8 +35,8 @@ def test_a_kernel_runs_and_one_thread_too_many_is_caught_with_its_number(cache: 
     assert "0 bytes behind the 20 bytes of in" in trouble.text
 
 
-def test_an_access_before_a_buffer_is_caught_where_it_begins_at_a_page(cache: Path) -> None:
-    one = device(cache, {"doubled": compiled(doubled(shift=-1))})
+def test_an_access_before_a_buffer_is_caught_where_it_begins_at_a_page() -> None:
+    one = device({"doubled": compiled(doubled(shift=-1))})
     x, out = input_buffer(pack_floats(1, 2)), output_buffer(8)
 
     at_end = launch(one, "doubled", {"out": out, "in": x}, threads=2, group=2)
@@ -52,8 +46,8 @@ def test_an_access_before_a_buffer_is_caught_where_it_begins_at_a_page(cache: Pa
     assert at_begin.troubles[0].where["byte"] == -4
 
 
-def test_a_write_to_an_input_is_told(cache: Path) -> None:
-    one = device(cache, {"doubled": compiled(doubled())})
+def test_a_write_to_an_input_is_told() -> None:
+    one = device({"doubled": compiled(doubled())})
     x = input_buffer(pack_floats(1, 2))
     target = input_buffer(pack_floats(0, 0))
 
@@ -65,8 +59,8 @@ def test_a_write_to_an_input_is_told(cache: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 31, 32, 33, 96, 1000, 1024])
 @pytest.mark.parametrize("order", [0, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN])
-def test_a_two_level_reduction_is_right_at_every_threadgroup_size(cache: Path, threads: int, order: int) -> None:
-    one = device(cache, {"summed": compiled(summed())})
+def test_a_two_level_reduction_is_right_at_every_threadgroup_size(threads: int, order: int) -> None:
+    one = device({"summed": compiled(summed())})
     values = [float(n % 17) for n in range(2 * threads)]
     x, out = input_buffer(pack_floats(*values)), output_buffer(8)
 
@@ -79,8 +73,8 @@ def test_a_two_level_reduction_is_right_at_every_threadgroup_size(cache: Path, t
 
 
 @pytest.mark.parametrize(("level", "passes"), [(0, None), (2, "O1"), (0, "O1"), (1, "always-inline")])
-def test_every_level_of_optimisation_gives_the_same_bits(cache: Path, level: int, passes: str | None) -> None:
-    one = device(cache, {"summed": compiled(summed(), level=level, passes=passes)})
+def test_every_level_of_optimisation_gives_the_same_bits(level: int, passes: str | None) -> None:
+    one = device({"summed": compiled(summed(), level=level, passes=passes)})
     values = [1 / (n + 1) for n in range(200)]
     x, out = input_buffer(pack_floats(*values)), output_buffer(4)
 
@@ -95,8 +89,8 @@ def test_every_level_of_optimisation_gives_the_same_bits(cache: Path, level: int
     assert floats(launch(one, "summed", {"out": out, "in": x}, threads=200, group=200), out) == (wanted,)
 
 
-def test_a_dropped_barrier_is_a_race_and_changes_the_result(cache: Path) -> None:
-    one = device(cache, {"summed": compiled(summed(barrier=False))})
+def test_a_dropped_barrier_is_a_race_and_changes_the_result() -> None:
+    one = device({"summed": compiled(summed(barrier=False))})
     x, out = input_buffer(pack_floats(*range(96))), output_buffer(4)
     arguments: dict[str | int, object] = {"out": out, "in": x}
 
@@ -108,7 +102,7 @@ def test_a_dropped_barrier_is_a_race_and_changes_the_result(cache: Path) -> None
     assert floats(in_turn, out) != (sum(range(96)),)
 
 
-def test_threadgroup_memory_is_poison_before_every_threadgroup(cache: Path) -> None:
+def test_threadgroup_memory_is_poison_before_every_threadgroup() -> None:
     body = """
   %v = load float, ptr addrspace(3) @left, align 4
   store float 1.0, ptr addrspace(3) @left, align 4
@@ -118,7 +112,7 @@ def test_threadgroup_memory_is_poison_before_every_threadgroup(cache: Path) -> N
   ret void"""
     around = "@left = internal addrspace(3) global float undef, align 4"
     text = air("reads", "ptr addrspace(1) %out, i32 %i", body, [buffer(0, "out"), builtin(1, GRID)], around=around)
-    one = device(cache, {"reads": compiled(text)})
+    one = device({"reads": compiled(text)})
     out = output_buffer(8)
 
     poisons = [
@@ -129,7 +123,7 @@ def test_threadgroup_memory_is_poison_before_every_threadgroup(cache: Path) -> N
     assert poisons == [b"\xa5" * 8, b"\x5a" * 8]
 
 
-def test_lanes_that_take_no_part_are_counted(cache: Path) -> None:
+def test_lanes_that_take_no_part_are_counted() -> None:
     body = """
   %w = call i32 @air.simd_shuffle_down.u.i32(i32 %i, i16 16)
   %j = zext i32 %i to i64
@@ -139,7 +133,7 @@ def test_lanes_that_take_no_part_are_counted(cache: Path) -> None:
     around = "declare i32 @air.simd_shuffle_down.u.i32(i32, i16) convergent"
     arguments = [buffer(0, "out", "uint"), builtin(1, GRID)]
     text = air("down", "ptr addrspace(1) %out, i32 %i", body, arguments, around=around)
-    one = device(cache, {"down": compiled(text)})
+    one = device({"down": compiled(text)})
     out = output_buffer(80)
 
     ran = launch(one, "down", {"out": out}, threads=20, group=20)
@@ -151,7 +145,7 @@ def test_lanes_that_take_no_part_are_counted(cache: Path) -> None:
     assert ran.inactive == 12
 
 
-def test_matrices_are_multiplied_with_fused_steps(cache: Path) -> None:
+def test_matrices_are_multiplied_with_fused_steps() -> None:
     pointer = "ptr addrspace(1)"
     load = "<64 x float> @air.simdgroup_matrix_8x8_load.v64f32.p1f32"
     place = "i64 8, <2 x i64> zeroinitializer, i1 false"
@@ -168,7 +162,7 @@ declare <64 x float> @{multiply}(<64 x float>, <64 x float>, <64 x float>) conve
 declare void @air.simdgroup_matrix_8x8_store.v64f32.p1f32(<64 x float>, {pointer}, i64, <2 x i64>, i1) convergent"""
     arguments = [buffer(0, "out"), buffer(1, "in", access="read"), builtin(2, GRID)]
     text = air("product", f"{pointer} %out, {pointer} %in, i32 %i", body, arguments, around=around)
-    one = device(cache, {"product": compiled(text)})
+    one = device({"product": compiled(text)})
     matrix = [[float((3 * r + 5 * c) % 7) for c in range(8)] for r in range(8)]
     x, out = input_buffer(pack_floats(*sum(matrix, []))), output_buffer(256)  # noqa: RUF017
 
@@ -178,7 +172,7 @@ declare void @air.simdgroup_matrix_8x8_store.v64f32.p1f32(<64 x float>, {pointer
     assert list(floats(ran, out)) == wanted
 
 
-def test_a_division_by_zero_does_not_stop_the_machine(cache: Path) -> None:
+def test_a_division_by_zero_does_not_stop_the_machine() -> None:
     body = """
   %r = sdiv i32 %i, 0
   %z = sub i32 %i, %i
@@ -189,7 +183,7 @@ def test_a_division_by_zero_does_not_stop_the_machine(cache: Path) -> None:
   store i32 %sum, ptr addrspace(1) %q, align 4
   ret void"""
     text = air("divides", "ptr addrspace(1) %out, i32 %i", body, [buffer(0, "out", "int"), builtin(1, GRID)])
-    one = device(cache, {"divides": compiled(text)})
+    one = device({"divides": compiled(text)})
     out = output_buffer(4)
 
     ran = launch(one, "divides", {"out": out}, threads=1, group=1)
@@ -198,21 +192,21 @@ def test_a_division_by_zero_does_not_stop_the_machine(cache: Path) -> None:
     assert struct.unpack("<i", ran.contents[id(out)]) == (4,)
 
 
-def test_an_endless_loop_ends_in_time(cache: Path) -> None:
+def test_an_endless_loop_ends_in_time() -> None:
     body = """
   br label %again
 again:
   %v = load volatile float, ptr addrspace(1) %out, align 4
   br label %again"""
     text = air("spins", "ptr addrspace(1) %out, i32 %i", body, [buffer(0, "out"), builtin(1, GRID)])
-    one = device(cache, {"spins": compiled(text)})
+    one = device({"spins": compiled(text)})
 
     (trouble,) = launch(one, "spins", {"out": output_buffer(4)}, threads=1, group=1, checks=(TimeLimit(200),)).troubles
 
     assert trouble.kind == "timeout"
 
 
-def test_a_kernel_that_writes_everywhere_is_stopped(cache: Path) -> None:
+def test_a_kernel_that_writes_everywhere_is_stopped() -> None:
     body = """
   %j = zext i32 %i to i64
   %far = mul i64 %j, 123456789
@@ -220,7 +214,7 @@ def test_a_kernel_that_writes_everywhere_is_stopped(cache: Path) -> None:
   store float 1.0, ptr addrspace(1) %q, align 4
   ret void"""
     text = air("wild", "ptr addrspace(1) %out, i32 %i", body, [buffer(0, "out"), builtin(1, GRID)])
-    one = device(cache, {"wild": compiled(text)})
+    one = device({"wild": compiled(text)})
 
     (trouble,) = launch(one, "wild", {"out": output_buffer(4)}, threads=64, group=8).troubles
 
@@ -371,11 +365,11 @@ declare i32 @air.atomic.global.add.u.i32(ptr addrspace(1), i32, i32, i32, i1)"""
         ("", []),
     ],
 )
-def test_an_atomic_operation_and_a_plain_access_may_not_meet(cache: Path, then: str, kinds: list[str]) -> None:
+def test_an_atomic_operation_and_a_plain_access_may_not_meet(then: str, kinds: list[str]) -> None:
     arguments = [buffer(0, "out", "uint"), builtin(1, GRID)]
     body = _ATOMIC.format(then=then)
     text = air("counts", "ptr addrspace(1) %out, i32 %i", body, arguments, around=_ATOMICS)
-    one = device(cache, {"counts": compiled(text)})
+    one = device({"counts": compiled(text)})
 
     ran = launch(one, "counts", {"out": output_buffer(8)}, threads=64, group=64, checks=(Races(),))
 

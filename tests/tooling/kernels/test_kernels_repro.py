@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from entry import environ
 from mps_build.cli import main
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python
@@ -197,7 +198,7 @@ def _script(row: dict[str, Any], fault: str, wheel: Path, folder: Path) -> tuple
 
 def _shown(row: dict[str, Any], fault: str, script: Path, *, wheel: Path, folder: Path) -> str:
     wrong, right = (_run(script, wheel, folder, *options) for options in (("--plant", fault), ()))
-    assert (wrong.returncode, right.returncode) == (1, 0), (row["name"], wrong.stdout, right.stdout)
+    assert (wrong.returncode, right.returncode) == (1, 0), (row["name"], wrong.stdout, wrong.stderr, right.stdout)
     got = str(row.get("where", {}).get("got", ""))
     assert got in wrong.stdout, (row["name"], got, wrong.stdout)
     assert right.stdout.endswith("right\n")
@@ -220,6 +221,6 @@ def _kernels(wheel: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _run(script: Path, wheel: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    given = environ(PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
     argv = [sys.executable, str(script), str(wheel), *options]
-    return subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
+    return subprocess.run(argv, env=given, capture_output=True, text=True, check=False)

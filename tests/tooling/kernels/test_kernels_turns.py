@@ -94,11 +94,11 @@ def test_a_new_process_that_fails_is_ended_and_its_error_is_the_kernels(turns: T
     assert [each.is_open for each in Process.there] == [False]
 
 
-def test_the_next_kernel_finds_no_memory_of_the_last_open(tmp_path: Path) -> None:
+def test_the_next_kernel_finds_no_memory_of_the_last_open() -> None:
     """A device that ran a large buffer and threadgroup memory, cleared, catches the same overreach as a new one."""
     large, small = input_buffer(pack_floats(*range(4096))), input_buffer(pack_floats(1, 2))
     codes = {"doubled": compiled(doubled()), "summed": compiled(summed()), "before": compiled(doubled(shift=-2000))}
-    one: Device = device(tmp_path, codes)
+    one: Device = device(codes)
     launch(one, "doubled", {"out": output_buffer(16384), "in": large}, threads=4096, group=64)
     out = output_buffer(4)
     launch(one, "summed", {"out": out, "in": large}, threads=64, group=64)

@@ -43,7 +43,40 @@ void done(MPSCommandBuffer *given) {
   [given waitUntilCompleted];
 }
 
-void poisoned() { printf("%x\n", numbers(buffer(4))[0]); }
+// Of a heap, which PyTorch's allocator takes from; Metal clears what is made of the device itself.
+void poisoned() {
+  auto *about = [MTLHeapDescriptor new];
+  [about setSize:4096];
+  printf("%x\n", numbers([[sim::device() newHeapWithDescriptor:about] newBufferWithLength:4 options:0])[0]);
+}
+void cleared() { printf("%x\n", numbers(buffer(4))[0]); }
+// Two functions of one kernel with other constants, used one after another and again.
+unsigned constant_of_text;
+void constant_written(void **arguments, unsigned *ids) { ((unsigned *)arguments[0])[ids[0]] = constant_of_text; }
+void constants() {
+  auto *library = (SimLibrary *)[SimLibrary alloc];
+  library->library = new sim::Library;
+  auto *kernel = made_kernel(constant_written, -1);
+  kernel->name = "written";
+  library->library->kernels["written"] = *kernel;
+  library->library->constants[2] = {&constant_of_text, 4};
+  auto given = buffer(4);
+  auto *one = commands();
+  SimFunction *functions[2];
+  for (unsigned i = 0; i < 2; i++) {
+    auto *values = [MTLFunctionConstantValues new];
+    const uint64_t number = 7 + i; // longer than what is read of it, as PyTorch's is
+    [values setConstantValue:&number type:MTLDataTypeUInt atIndex:2];
+    functions[i] = (SimFunction *)[library newFunctionWithName:@"written" constantValues:values error:nil];
+  }
+  for (int i : {0, 1, 0}) {
+    encode(one, given, 1, true, functions[i]->kernel);
+    done(one);
+    printf("%d ", numbers(given)[0]);
+    one = commands();
+  }
+  [library newFunctionWithName:@"written" constantValues:[MTLFunctionConstantValues new] error:nil];
+}
 void behind() {
   auto *at = (char *)[buffer(64) contents];
   at[63] = 1;
@@ -234,7 +267,7 @@ struct {
   void (*run)();
 } const scenarios[] = {
 #define SCENARIO(name) {#name, name},
-    SCENARIO(poisoned) SCENARIO(behind) SCENARIO(private_storage) SCENARIO(runs_after_the_commit) SCENARIO(unwaited)
+    SCENARIO(poisoned) SCENARIO(cleared) SCENARIO(constants) SCENARIO(behind) SCENARIO(private_storage) SCENARIO(runs_after_the_commit) SCENARIO(unwaited)
     SCENARIO(without_an_end_of_waiting) SCENARIO(order_of_threads) SCENARIO(after_a_commit) SCENARIO(late_encoder)
     SCENARIO(committed_twice) SCENARIO(open_encoder) SCENARIO(not_committed) SCENARIO(wrong_index) SCENARIO(wrong_offset)
     SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy)

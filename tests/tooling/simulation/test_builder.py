@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 from mps_build.build.patches.file import read_patch
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError, SourceError
 from mps_build.common.reporter import SilentReporter
-from mps_build.simulation.builder import packages
+from mps_build.simulation.builder import packages, source
 from mps_build.simulation.builder.build import build
 from mps_build.simulation.builder.ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from mps_build.simulation.builder.packages import Apt, check_host
-from mps_build.simulation.builder.root import LIBRARY, Root, foreign_libraries
-from mps_build.simulation.builder.source import host_files, mirrored, patched_files, users_tree
+from mps_build.simulation.builder.root import LIBRARY, Root, foreign_libraries, merge_usr
+from mps_build.simulation.builder.source import debian_tree, host_files, mirrored, patched_files, users_tree
 from mps_build.simulation.releases import find_release
 
 
 def test_a_release_that_cannot_be_simulated_says_what_is_needed() -> None:
     with pytest.raises(SourceError, match=r"2\.15\.0 cannot be simulated") as caught:
         find_release("2.15.0")
-    assert caught.value.hint is not None and "Linux torch" in caught.value.hint
+    assert caught.value.hint is not None and "Linux torch of exactly this version" in caught.value.hint
 
 
-def test_each_patch_has_a_header_and_touches_what_is_compiled_here_alone() -> None:
-    release = find_release("2.6.0")
+@pytest.mark.parametrize("version", ["1.13.1", "2.6.0"])
+def test_each_patch_has_a_header_and_touches_what_is_compiled_here_alone(version: str) -> None:
+    release = find_release(version)
     patches = [read_patch(release.patches_root / name) for name in release.patches]
 
     assert sorted(path.name for path in release.patches_root.iterdir()) == sorted(release.patches)
@@ -46,6 +49,73 @@ def test_the_ninja_file_compiles_each_file_and_links_all() -> None:
     assert "-fobjc-runtime=macosx-13.0" in text and "-std=gnu++17" in text and "-DUSE_MPS" in text
     assert "-fno-objc-arc" in text  # PyTorch retains and releases by hand
     assert "/r o$$t" in text  # a dollar of a path is none of ninja's
+
+
+def test_a_header_that_all_operators_include_is_read_once() -> None:
+    root = Root(path=Path("/r"), python_version="3.11")
+    names = ("aten.src.ATen.native.mps.operations.A.mm", "aten.src.ATen.native.mps.B.mm", "aten.src.ATen.mps.C.mm")
+    sources = tuple((Path(f"/t/{name}"), name, "-O0") for name in (*names, "aten.src.ATen.native.mps.D.cpp"))
+    header, flags = Path("/t/aten/src/ATen/mps/MPSStream.h"), ("-Dspare(x)=(x&1)",)
+    text = ninja_text(
+        Inputs(root=root, standard="17", include=(), after=(), sources=sources, shared=header, flags=flags)
+    )
+
+    assert text.count(f"build objects/host.pch: precompile {header}\n") == 1
+    uses = "| objects/host.pch\n  language = objective-c++\n  level = -include-pch objects/host.pch -O0"
+    assert text.count(uses) == 2
+    assert "build objects/aten.src.ATen.mps.C.mm.o: compile /t/aten.src.ATen.mps.C.mm\n" in text
+    assert "build objects/aten.src.ATen.native.mps.D.cpp.o: compile /t/aten.src.ATen.native.mps.D.cpp\n" in text
+    assert "'-Dspare(x)=(x&1)'" in text
+
+
+def test_packages_that_still_have_files_below_lib_make_a_root_like_newer_ones(tmp_path: Path) -> None:
+    for name in ("lib/x86_64-linux-gnu/libc.so.6", "usr/lib/x86_64-linux-gnu/libtorch.so", "bin/sh", "usr/bin/env"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "lib/x86_64-linux-gnu/libc.so").symlink_to("libc.so.6")
+
+    merge_usr(tmp_path)
+
+    libraries = tmp_path / "usr/lib/x86_64-linux-gnu"
+    assert sorted(path.name for path in libraries.iterdir()) == ["libc.so", "libc.so.6", "libtorch.so"]
+    assert (libraries / "libc.so").is_symlink()
+    for name in ("bin", "lib", "lib64", "sbin"):
+        assert (tmp_path / name).readlink() == Path("usr", name)
+    assert (tmp_path / "bin/sh").read_text() == "bin/sh"
+
+
+def test_the_tarball_alone_serves_where_the_archive_has_dropped_debians_part(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    release = find_release("1.13.1")
+    folder = tmp_path / f"source-{release.package.version}"
+    whole = tmp_path / "pytorch-1.13.1"
+    for name in source.MEMBERS:
+        (whole / name).parent.mkdir(parents=True, exist_ok=True)
+        (whole / name).touch()
+    folder.mkdir()
+    archive = folder / "pytorch_1.13.1+dfsg.orig.tar.xz"
+
+    def fetch(apt: object, package: str, where: Path) -> None:
+        with tarfile.open(archive, "w:xz") as tar:
+            tar.add(whole, "pytorch-1.13.1")
+        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+        (where / "p.dsc").write_text(f"Checksums-Sha256:\n {digest} 1 {archive.name}\n aa 2 gone.debian.tar.xz\n")
+        raise BuildEnvironmentError("404")
+
+    monkeypatch.setattr(Apt, "fetch_source", fetch)
+    tree = debian_tree(release, tmp_path, log=tmp_path / "log", reporter=SilentReporter())
+    assert (tree / "version.txt").is_file()
+
+
+def test_no_tarball_stays_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fetch(apt: object, package: str, where: Path) -> None:
+        where.mkdir()
+        raise BuildEnvironmentError("404")
+
+    monkeypatch.setattr(Apt, "fetch_source", fetch)
+    with pytest.raises(BuildEnvironmentError, match="404"):
+        debian_tree(find_release("1.13.1"), tmp_path, log=tmp_path / "log", reporter=SilentReporter())
 
 
 def test_a_build_names_no_file_of_the_checkout(tmp_path: Path) -> None:
@@ -107,6 +177,9 @@ def test_a_tree_of_another_release_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(SourceError, match=r"is PyTorch 2\.7\.0"):
         users_tree(find_release("2.6.0"), tmp_path)
+
+    (tmp_path / "version.txt").write_text("1.13.0a0\n")  # as the tag v1.13.1 has it
+    assert users_tree(find_release("1.13.1"), tmp_path) == tmp_path
 
 
 def test_patched_copies_are_written_beside_the_tree_and_only_where_they_change(tmp_path: Path) -> None:

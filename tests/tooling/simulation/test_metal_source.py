@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from mps_build.simulation.python.metal_source import Parameter, Unsupported, kernels_of, split_commas, translated
+from mps_build.simulation.python.metal_source import (
+    Kernel,
+    Parameter,
+    Unsupported,
+    kernels_of,
+    split_commas,
+    translated,
+)
 
 _KERNEL = """
 #include <metal_stdlib>
@@ -19,9 +26,10 @@ kernel void scaled(constant uint& length [[buffer(0)]],
 
 def test_parameters_are_buffers_by_their_index_or_ids_by_their_name() -> None:
     assert list(kernels_of(_KERNEL)) == [
-        (
-            "scaled",
-            (
+        Kernel(
+            name="scaled",
+            function="scaled",
+            parameters=(
                 Parameter(type="constant uint&", slot=0, identity=None),
                 Parameter(type="device float *", slot=2, identity=None),
                 Parameter(type="constant array<int, 2> *", slot=3, identity=None),
@@ -32,11 +40,35 @@ def test_parameters_are_buffers_by_their_index_or_ids_by_their_name() -> None:
 
 
 def test_a_buffer_without_an_index_has_the_next_one() -> None:
-    found = dict(
-        kernels_of("kernel void f(device int *a [[buffer(4)]], device int *b, uint i [[thread_position_in_grid]]) {}")
+    (found,) = kernels_of(
+        "kernel void f(device int *a [[buffer(4)]], device int *b, uint i [[thread_position_in_grid]]) {}"
     )
 
-    assert [each.slot for each in found["f"]] == [4, 5, None]
+    assert [each.slot for each in found.parameters] == [4, 5, None]
+
+
+_TEMPLATE = """
+constant uint32_t count [[function_constant(3)]];
+template<typename T, typename S>
+kernel void filled(device T *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i] = T(count); }
+template
+[[host_name("filled_" "int" )]]
+kernel void filled<int, atomic_int>(device int *out [[buffer(0)]], uint i [[thread_position_in_grid]]);
+"""
+
+
+def test_a_template_is_asked_by_the_name_of_an_instance_as_pytorch_1_13_has_them() -> None:
+    (found,) = kernels_of(_TEMPLATE)
+
+    assert (found.name, found.function) == ("filled_int", "filled<int, atomic_int>")
+    assert "filled<int, atomic_int>((device int *)slots[0]" in translated(_TEMPLATE)
+
+
+def test_a_function_constant_is_exported_by_its_index() -> None:
+    text = translated(_TEMPLATE)
+
+    assert "static uint32_t count;" in text
+    assert "sim_constants[] = {{3, sizeof(count), &count}, {0, 0, nullptr}}" in text
 
 
 def test_the_text_exports_each_kernel_with_its_buffers_and_no_attribute() -> None:

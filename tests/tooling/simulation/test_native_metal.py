@@ -84,6 +84,8 @@ def test_what_metal_refuses_is_an_error_that_says_what_was_wrong(program: Path, 
     ("scenario", "said"),
     [
         ("poisoned", "a5a5a5a5"),
+        ("cleared", "0"),
+        ("constants", "7 8 7 software Metal: written needs the function constant 2"),
         ("private_storage", "(nil)"),
         ("resident", "8"),
         ("released_early", "42"),

@@ -91,3 +91,12 @@ def test_another_file_than_the_official_wheel_is_refused(monkeypatch: pytest.Mon
     with pytest.raises(RefusedForSafety, match="is not the official wheel"):
         compile_kernels(find_release("2.6.0"), tmp_path / "kernels", log=tmp_path / "log", reporter=SilentReporter())
     assert not (tmp_path / "kernels").exists()
+
+
+def test_a_release_that_brings_its_kernels_as_text_fetches_no_wheel(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(kernels, "fetch_wheel", lambda *_, **__: pytest.fail("it is fetched"))
+
+    home = compile_kernels(find_release("1.13.1"), tmp_path, log=tmp_path / "log", reporter=SilentReporter())
+    assert list(home.iterdir()) == []

@@ -1,7 +1,8 @@
 """A program of its own: every call of cheap_calls, one after the other, in each folder that its arguments name.
 
-An argument is `SURROUNDING,SURROUNDING=FOLDER`. `results.json` gets, for each folder, command to exit status and what
-standard error got. One process, because the imports of each command cost more than the command.
+An argument is `SURROUNDING,SURROUNDING=FOLDER`; the variable RUN_ALL_COMMANDS names a few commands instead.
+`results.json` gets, for each folder, command to exit status and what standard error got. One process, because the
+imports of each command cost more than the command.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 import os
 import pwd
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from cheap_calls import CALLS
@@ -22,10 +24,20 @@ def _nobody(_number: int) -> pwd.struct_passwd:
     raise KeyError("getpwuid(): uid not found")
 
 
+@contextmanager
+def _homeless() -> Iterator[None]:
+    """Take away whatever names a home folder."""
+    known, kept = pwd.getpwuid, dict(os.environ)
+    pwd.getpwuid = _nobody
+    for name in ("HOME", "MPS_BUILD_CACHE", "XDG_CACHE_HOME"):
+        os.environ.pop(name, None)
+    yield
+    pwd.getpwuid = known
+    os.environ |= kept
+
+
 def run_all(surroundings: Sequence[str]) -> dict[str, tuple[int, str]]:
     """Return the status of each command, and what it wrote to standard error where that is there."""
-    if "homeless" in surroundings:
-        pwd.getpwuid = _nobody
     broken = None
     if "cut_off" in surroundings:
         reader, broken = os.pipe()
@@ -35,8 +47,9 @@ def run_all(surroundings: Sequence[str]) -> dict[str, tuple[int, str]]:
     elif "sound" in surroundings:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the folder before may have left a broken one
     results = {}
-    for command, words in CALLS.items():
-        arguments = words
+    asked = os.environ.get("RUN_ALL_COMMANDS", "").split() or list(CALLS)
+    for command in asked:
+        arguments = words = CALLS[command]
         if broken is not None:
             os.dup2(broken, 1)  # the command before gave up on it
         said = io.StringIO()
@@ -57,7 +70,8 @@ def main_of(arguments: Sequence[str]) -> None:
         os.environ["MPS_BUILD_WORK"] = str(Path(folder, "work"))
         if has_cache:
             os.environ["MPS_BUILD_CACHE"] = str(Path(folder, "cache"))
-        results[folder] = run_all(names.split(","))
+        with _homeless() if "homeless" in names else nullcontext():
+            results[folder] = run_all(names.split(","))
     (first / "results.json").write_text(json.dumps(results), encoding="utf-8")
 
 

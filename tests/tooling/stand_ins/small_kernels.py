@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import struct
+import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,13 +60,18 @@ def compiled(text: str, **options: Any) -> Code | Refused:
     return compile_kernel(bitcode(text), **options)
 
 
-def device(cache: Path, codes: Mapping[str, Code | Refused]) -> Device:
+@functools.cache
+def _runtime() -> Any:
+    """Return the C runtime: one for all tests, because it takes half a second to compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "runtime.so")
+        path.write_bytes(build_runtime(Path(folder)))
+        return load_runtime(path)
+
+
+def device(codes: Mapping[str, Code | Refused]) -> Device:
     """Return a device with these kernels."""
-    path = cache / "runtime.so"
-    if not path.is_file():
-        path.write_bytes(build_runtime(cache))
-    library = load_runtime(path)
-    return Device(library, {name: code for name, code in codes.items() if isinstance(code, Code)})
+    return Device(_runtime(), {name: code for name, code in codes.items() if isinstance(code, Code)})
 
 
 def launch(

@@ -18,7 +18,7 @@ DEATHS = {
     "abort": "import os; print('-[MTLDebugDevice x]: failed assertion `no'); os.abort()",
     "segfault": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
     "exit_with_0": "import os; os._exit(0)",
-    "memory": "import time; hold = bytearray(900 << 20); time.sleep(600)",
+    "memory": "import time; hold = bytearray(600 << 20); time.sleep(600)",
 }
 
 

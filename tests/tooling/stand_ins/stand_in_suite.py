@@ -126,9 +126,14 @@ cuda = types.SimpleNamespace(is_available=lambda: False)
 
 # The probe asks for the machine before torch: this Python says that it is a Mac's.
 MACHINE = """
-import json, pathlib, platform
-state = pathlib.Path(__file__).parent / "torch" / "state.json"
-platform.machine = lambda: json.loads(state.read_text() or "{}").get("machine", "arm64")
+import os, platform
+
+def machine():
+    import json
+    with open(os.path.join(os.path.dirname(__file__), "torch", "state.json")) as file:
+        return json.loads(file.read() or "{}").get("machine", "arm64")
+
+platform.machine = machine
 """
 
 
@@ -164,7 +169,7 @@ def _small_venv(folder: Path) -> Path:
     packages.mkdir(parents=True)
     (packages / "session.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     base = Path(getattr(sys, "_base_executable", sys.executable))
-    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\n")
+    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
     (folder / "bin").mkdir()
     (folder / "bin" / "python").symlink_to(base)
     return folder / "bin" / "python"

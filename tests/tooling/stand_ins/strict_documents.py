@@ -36,10 +36,12 @@ def html_fault(text: str, *, is_part: bool = False) -> str | None:
 
 def markdown_fault(text: str) -> str | None:
     """Return what is wrong with a Markdown text: its HTML, or a table that the reader does not see as one."""
-    fault = html_fault(_MARKDOWN.render(text), is_part=True)
-    if fault is not None:
-        return fault
     tokens = _MARKDOWN.parse(text)
+    # Where the text has no HTML of its own, all of it is the renderer's.
+    if any(part.type.startswith("html") for each in tokens for part in (each, *(each.children or []))):
+        fault = html_fault(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}), is_part=True)
+        if fault is not None:
+            return fault
     code = {line for each in tokens if each.type in ("fence", "code_block") and each.map for line in range(*each.map)}
     tables = {line for each in tokens if each.type == "table_open" and each.map for line in range(*each.map)}
     for number, line in enumerate(text.splitlines()):

@@ -13,10 +13,12 @@ from mps_build.common.reporter import SilentReporter
 from mps_build.verify.target import kept_environment
 from mps_build.verify.target.fetched_wheel import sha256_of
 from mps_build.verify.target.interpreter import describe_interpreter, the_one_torch
-from mps_build.verify.target.kept_environment import make_environment
+from mps_build.verify.target.kept_environment import make_environment, own_pip
 from mps_build.verify.target.shop import Shop
+from quick_pip import link_pip
 from small_wheels import write_wheel
 
+make_venv = kept_environment._make_venv
 PAYLOAD = b"\0" * 5_000_000
 
 
@@ -28,9 +30,12 @@ class Told(SilentReporter):
         self.notes.append(f"{done} {note}")
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder of wheels: torch with what it needs, in two versions, and two packages that want it."""
+@pytest.fixture(scope="module", params=["a pip at hand", pytest.param("a pip of its own", marks=pytest.mark.slow)])
+def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of wheels: torch with what it needs, in two versions, and two packages that want it.
+
+    A venv with pip is made for real by the slow session; else one without it, to which the session's is linked.
+    """
     folder = tmp_path_factory.mktemp("environments") / "index"
     folder.mkdir()
     _wheel(folder, "torch", "2.13.0", needs="graphs", payload=PAYLOAD)
@@ -42,7 +47,15 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     _wheel(folder, "future", "1.0", needs="torch>=2.14")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(kept_environment, "PYTEST", ())
+        if request.param == "a pip at hand":
+            patched.setattr(kept_environment, "_make_venv", _with_linked_pip)
         yield folder
+
+
+def _with_linked_pip(python: Path, venv: Path, shop: Shop, *options: str) -> None:
+    make_venv(python, venv, shop, "--without-pip")
+    if not options:  # Python's own venv has pip then
+        link_pip(venv)
 
 
 def _wheel(folder: Path, name: str, version: str, *, needs: str = "", payload: bytes = b"") -> None:
@@ -53,8 +66,7 @@ def _wheel(folder: Path, name: str, version: str, *, needs: str = "", payload: b
     write_wheel(folder, files, name=f"{name}-{version}-py3-none-any.whl")
 
 
-def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path, Told]:
-    told = Told()
+def _shop(index: Path, told: Told) -> Shop:
     environ = {
         "PATH": "/usr/bin:/bin",
         "PIP_CONFIG_FILE": "/dev/null",
@@ -62,8 +74,13 @@ def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path
         "PIP_FIND_LINKS": index.as_uri(),
         "PIP_NO_CACHE_DIR": "1",
     }
-    shop = Shop(cache=index.parent / "cache", environ=environ, log=index.parent / "log", reporter=told)
-    interpreter = describe_interpreter(Path(python), environ=environ)
+    return Shop(cache=index.parent / "cache", environ=environ, log=index.parent / "log", reporter=told)
+
+
+def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path, Told]:
+    told = Told()
+    shop = _shop(index, told)
+    interpreter = describe_interpreter(Path(python), environ=shop.environ)
     wheel = index / "torch-2.13.0-py3-none-any.whl"
     return make_environment(wheel, sha256_of(wheel), interpreter, shop, extras=extras), told
 
@@ -106,3 +123,22 @@ def test_what_wants_another_torch_is_refused_and_is_not_kept(index: Path) -> Non
 
     assert not [path for path in (index.parent / "cache").rglob("ready") if path.read_text() == "future\n"]
     assert _asked(_made(index)[0], "import torch; print(torch.version)") == "2.13.0"
+
+
+def test_our_own_pip_is_made_once_by_the_sessions_python(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a venv as that of a torch is, which has a pip that installs."""
+    made: list[tuple[Path, Path]] = []
+
+    def make(python: Path, venv: Path, shop: Shop, *options: str) -> None:
+        assert options == ()
+        made.append((python, venv))
+        venv.mkdir(parents=True)
+
+    monkeypatch.setattr(kept_environment, "_make_venv", make)
+    shop = _shop(index, Told())
+    first, second = own_pip(shop), own_pip(shop)
+
+    folder = shop.cache / "pip" / "{}.{}".format(*sys.version_info)
+    assert made == [(Path(sys.executable), folder)]
+    assert first == second
+    assert first[0] == str(folder / "bin" / "python")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from mps_build.common.reporter import SilentReporter
 from mps_build.verify.target.fetched_wheel import fetch_wheel
 from mps_build.verify.target.interpreter import Interpreter
 from mps_build.verify.target.shop import Shop
+from quick_pip import link_pip
 from small_wheels import write_wheel
 from strange_server import patience, served
 
@@ -32,8 +34,13 @@ OURS = Interpreter(
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all: the pip that is made in it takes seconds."""
-    return tmp_path_factory.mktemp("fetched") / "cache"
+    """One cache for all, with a pip in it as `own_pip` leaves one: this session's, for to make one takes seconds."""
+    folder = tmp_path_factory.mktemp("fetched") / "cache"
+    made = folder / "pip" / OURS.short
+    venv.create(made, with_pip=False, symlinks=True)
+    link_pip(made)
+    (made / "ready").write_text("")
+    return folder
 
 
 def shop(cache: Path, *, offline: bool = False, **settings: str) -> Shop:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from entry import environ
 from mps_build.cli import main
 from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
@@ -20,7 +20,6 @@ from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
 from stand_in_suite import write_python, write_suite
 
-SCRIPTS = Path(__file__).parents[3] / "scripts"
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
 MAC = HostFacts(
     system="Darwin", macos="15.3", chip="Apple M3", virtual=False, rosetta=False, apple_silicon=True, document={}
@@ -209,7 +208,9 @@ def test_nothing_to_verify_is_a_usage_error() -> None:
     assert main("verify_mps", ["torch==2.13.0", "--case-timeout", "0"]) == 2
 
 
-def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_path: Path) -> None:
+def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_suite(tmp_path / "suite", "import time\ndef test_a(): pass\ndef test_b(): time.sleep(600)\n")
     (tmp_path / "suite" / "known_issues.yaml").write_text("schema_version: 1\nissues: []\n")
     python = write_python(tmp_path / "python", json.dumps(STATE))
@@ -220,18 +221,12 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
         "target.make_overlay = lambda interpreter, shop, **_: Path('/')\n"
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )
-    argv = [sys.executable, "-c", program, "--python", str(python), "--device", "cpu"]
-    argv += [
-        "--suite",
-        str(tmp_path / "suite"),
-        "--record",
-        str(tmp_path / "record"),
-        "--json",
-        str(tmp_path / "a.json"),
-    ]
-    environ = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
-    environ |= {"MPS_BUILD_WORK": str(tmp_path), "MPS_BUILD_CACHE": str(overlay)}
-    with subprocess.Popen(argv, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    options = ["--python", str(python), "--device", "cpu", "--suite", str(tmp_path / "suite")]
+    options += ["--record", str(tmp_path / "record"), "--json", str(tmp_path / "a.json")]
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path))
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(overlay))
+    argv = [sys.executable, "-c", program, *options]
+    with subprocess.Popen(argv, env=environ(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         outcomes = tmp_path / "record" / "test_standin_0.1.outcomes.jsonl"
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and not (outcomes.exists() and '"test_b"' in outcomes.read_text()[200:]):
@@ -250,15 +245,16 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
     assert resume == str(tmp_path / "record")
 
     (tmp_path / "suite" / "test_standin_0.py").write_text("def test_a(): assert False\ndef test_b(): pass\n")
-    again = subprocess.run([*argv, "--resume", resume], env=environ, capture_output=True, text=True, check=False)
+    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop, **_: Path("/"))
+    again = main("verify_mps", [*options, "--resume", resume])
 
     document = json.loads((tmp_path / "a.json").read_text())
-    assert (again.returncode, document["partial"]) == (0, False), again.stderr
+    assert (again, document["partial"]) == (0, False), capsys.readouterr().err
     assert [(case["id"], case["outcome"]) for case in document["cases"]] == [("test_a", "passed"), ("test_b", "passed")]
 
-    once_more = subprocess.run([*argv, "--resume", resume], env=environ, capture_output=True, text=True, check=False)
+    once_more = main("verify_mps", [*options, "--resume", resume])
 
-    assert (once_more.returncode, "that run is complete" in once_more.stderr) == (2, True)
+    assert (once_more, "that run is complete" in capsys.readouterr().err) == (2, True)
 
 
 def _read(path: Path) -> str:

@@ -181,7 +181,7 @@ def test_a_macos_on_which_the_release_does_not_work_is_refused_as_on_a_mac(run: 
         (
             ("v2.15.0", "--simulated"),
             4,
-            "2.15.0 cannot be simulated: its MPS back end was compiled for Linux for 2.6.0",
+            "2.15.0 cannot be simulated: PyTorch's MPS host code runs on Linux for 2.6.0 and 1.13.1 alone",
         ),
         (("--simulated",), 2, "takes a release"),
         (("torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "--simulated"), 2, "not a wheel"),
@@ -253,6 +253,39 @@ def test_a_crash_is_explained_by_a_row_that_says_so_alone(tmp_path: Path) -> Non
     cases = [Case(id=name, layer="l", outcome=outcome) for name, outcome in outcomes.items()]  # type: ignore[arg-type]
 
     assert [with_explanation(case, rows).is_new for case in cases] == [False, False, True]
+
+
+_ROW = "  - {id: %s, letter: limit, title: t, reason: r, cases: [x], says: '%s'}\n"
+
+
+@pytest.mark.parametrize(
+    ("reason", "named"),
+    [
+        ("Mismatch: out.late: wrong", "late"),
+        ("Mismatch: out.late: wrong\nout.put: wrong\nand 3 more", "late"),
+        ("Mismatch: out.put: wrong\nout.late: wrong", "put"),
+        ("Mismatch: out.cpu: wrong", None),
+        ("Mismatch: out.late: wrong\nout.cpu: wrong", None),
+        (None, None),
+    ],
+)
+def test_a_row_that_quotes_explains_a_case_whose_every_line_some_row_quotes(
+    tmp_path: Path, reason: str | None, named: str | None
+) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text("schema_version: 1\nexplanations:\n" + _ROW % ("late", r"out\.late") + _ROW % ("put", r"out\.put"))
+
+    case = with_explanation(Case(id="x", layer="l", outcome="failed", reason=reason), load_explanations(path))
+
+    assert (case.explained.id if case.explained else None, case.is_new) == (named, named is None)
+
+
+def test_what_a_row_quotes_must_be_a_regular_expression(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text("schema_version: 1\nexplanations:\n" + _ROW % ("a", "out("))
+
+    with pytest.raises(UsageError, match="not a regular expression"):
+        load_explanations(path)
 
 
 def test_what_is_explained_catches_no_plant(run: Run, tmp_path: Path) -> None:

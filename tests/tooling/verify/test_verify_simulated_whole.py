@@ -35,23 +35,27 @@ def built() -> Built:
     return provide("2.6.0", jobs=os.cpu_count() or 1, reporter=SilentReporter())
 
 
-def _bugs(macos: str) -> dict[str, str]:
+def _bugs(macos: str, outcome: str = "fails") -> dict[str, str]:
     rows = active_explanations(
         load_explanations(_SUITE / "simulated_explanations.yaml"), Simulated(release="2.6.0", macos=macos)
     )
-    return {row.id: row.script for row in rows if _is_certain(row) and row.script}
+    return {row.id: row.script for row in rows if _is_certain(row) and row.script and row.outcome == outcome}
 
 
 def _is_certain(row: Explanation) -> bool:
     return row.letter == "bug" and not row.flaky
 
 
-def _wrong(built: Built, scripts: dict[str, str], folder: Path, *, macos: str, device: str) -> list[str]:
+def _asked(built: Built, scripts: dict[str, str], folder: Path, *, macos: str, device: str) -> Captured:
     file = folder / "scripts.json"
     file.write_text(json.dumps(scripts))
     environ = simulated_environ(built, macos=macos, environ=os.environ)
     argv = (str(built.root.python), "-c", _ASK, str(file), device)
-    answer: Captured = capture(Command(argv=argv, cwd=folder, environ=environ), timeout_seconds=600)
+    return capture(Command(argv=argv, cwd=folder, environ=environ), timeout_seconds=600)
+
+
+def _wrong(built: Built, scripts: dict[str, str], folder: Path, *, macos: str, device: str) -> list[str]:
+    answer = _asked(built, scripts, folder, macos=macos, device=device)
     assert answer.ok, answer.stderr
     found: list[str] = json.loads(answer.stdout.splitlines()[-1])
     return found
@@ -66,6 +70,19 @@ def test_the_script_of_each_bug_is_wrong_on_the_device_and_right_on_the_cpu(
     assert len(scripts) > 50
     assert _wrong(built, scripts, tmp_path, macos=macos, device="cpu") == []
     assert _wrong(built, scripts, tmp_path, macos=macos, device="mps") == list(scripts)
+
+
+@pytest.mark.parametrize("macos", ["14.4", "15.2"])
+def test_the_script_of_a_bug_that_ends_cases_is_wrong_or_ends_its_process(
+    built: Built, tmp_path: Path, macos: str
+) -> None:
+    scripts = _bugs(macos, "crashes")
+
+    assert scripts
+    assert _wrong(built, scripts, tmp_path, macos=macos, device="cpu") == []
+    for name, script in scripts.items():
+        answer = _asked(built, {name: script}, tmp_path, macos=macos, device="mps")
+        assert not answer.ok or json.loads(answer.stdout.splitlines()[-1]) == [name], name
 
 
 def test_the_lines_of_each_bug_are_there(built: Built) -> None:

@@ -96,27 +96,43 @@ def test_a_crash_after_the_last_case_is_recorded(tmp_path: Path) -> None:
     assert outcomes(run) == {"test_at_exit": "passed", "test_standin_0::end": "crashed"}
 
 
-def test_a_file_that_cannot_be_imported_is_a_failure_and_the_next_file_runs(tmp_path: Path) -> None:
-    run = drive(tmp_path, "import no_such_module\n", "def test_a(): pass\n")
-
-    assert outcomes(run) == {"test_standin_0::collection": "crashed", "test_a": "passed"}
-    assert "no_such_module" in str(run.cases[0].reason)
-
-
-def test_a_case_without_an_outcome_is_a_failure(tmp_path: Path) -> None:
-    run = drive(tmp_path, "def test_a(): pass\ndef test_silent(): pass\n")
-
-    assert outcomes(run) == {"test_a": "passed", "test_silent": "failed"}
-
-
-def test_a_gpu_fault_in_the_output_turns_a_pass_into_a_failure(tmp_path: Path) -> None:
+def test_what_goes_wrong_in_a_living_process_is_a_failure_where_it_happened_and_the_rest_runs(tmp_path: Path) -> None:
+    """A case without an outcome, a fault of the GPU in a case that passes, a file that cannot be imported."""
     fault = "import sys; sys.stderr.write('Internal Error (0000000e:Internal Error)\\n')"
 
-    run = drive(tmp_path, f"def test_a(): pass\ndef test_b():\n    {fault}\ndef test_c(): pass\n")
+    run = drive(
+        tmp_path,
+        f"def test_a(): pass\ndef test_silent(): pass\ndef test_b():\n    {fault}\ndef test_c(): pass\n",
+        "import no_such_module\n",
+        "def test_d(): pass\n",
+    )
 
-    assert outcomes(run) == {"test_a": "passed", "test_b": "failed", "test_c": "passed"}
+    assert outcomes(run) == {
+        "test_standin_1::collection": "crashed",
+        "test_a": "passed",
+        "test_silent": "failed",
+        "test_b": "failed",
+        "test_c": "passed",
+        "test_d": "passed",
+    }
     assert str(only_case(run, "test_b").reason).startswith("gpu_fault")
-    assert run.stopped is None and run.bad == 1
+    assert "no_such_module" in str(only_case(run, "test_standin_1::collection").reason)
+    assert (run.stopped, run.bad) == (None, 3)
+    # All files share a process, and each case knows its file.
+    assert {case.id: case.file for case in run.cases if len(case.id) == len("test_a")} == {
+        **dict.fromkeys(("test_a", "test_b", "test_c"), "test_standin_0.py"),
+        "test_d": "test_standin_2.py",
+    }
+    assert [path.name for path in (tmp_path / "run").glob("*.log")] == ["suite.1.log"]
+
+
+def test_a_failure_outside_of_any_case_is_not_lost(tmp_path: Path) -> None:
+    fixture = "import pytest\n@pytest.fixture\ndef broken(): assert 0, 'no device'\n"
+
+    run = drive(tmp_path, fixture + "def test_silent(broken): pass\ndef test_a(): pass\n")
+
+    assert outcomes(run) == {"test_a": "passed", "test_standin_0::outside": "failed", "test_silent": "failed"}
+    assert "no device" in str(only_case(run, "test_standin_0::outside").reason)
 
 
 def test_two_gpu_faults_stop_the_run(tmp_path: Path) -> None:
@@ -226,33 +242,17 @@ def test_only_what_is_asked_for_runs_and_its_error_and_bound_are_kept(tmp_path: 
     assert (case.largest, case.bound, case.issue, case.layer) == (0.5, 1.0, ("1",), "stand_in")
 
 
-def test_a_failure_outside_of_any_case_is_not_lost(tmp_path: Path) -> None:
-    fixture = "import pytest\n@pytest.fixture\ndef broken(): assert 0, 'no device'\n"
-
-    run = drive(tmp_path, fixture + "def test_silent(broken): pass\ndef test_a(): pass\n")
-
-    assert outcomes(run) == {"test_a": "passed", "test_standin_0::outside": "failed", "test_silent": "failed"}
-    assert "no device" in str(only_case(run, "test_standin_0::outside").reason)
-
-
-def test_all_files_share_a_process_and_each_case_knows_its_file(tmp_path: Path) -> None:
-    run = drive(tmp_path, "def test_a(): pass\n", "def test_b(): pass\n")
-
-    assert {case.id: case.file for case in run.cases} == {
-        "test_a": "test_standin_0.py",
-        "test_b": "test_standin_1.py",
-    }
-    assert [path.name for path in (tmp_path / "run").glob("*.log")] == ["suite.1.log"]
-
-
 def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_path: Path) -> None:
     note = "    import pathlib\n    with pathlib.Path('asked').open('a') as file:\n        file.write('{0}')\n"
     asks = "def test_{0}():\n" + note
     dies = asks + "    import os; os.abort()\n"
 
-    run = drive(tmp_path, asks.format("a"), dies.format("b") + asks.format("c"), asks.format("d"))
+    files = (asks.format("a"), dies.format("b") + asks.format("c"), "import no_such_module\n", asks.format("d"))
+    run = drive(tmp_path, *files)
 
-    assert outcomes(run) == {"test_a": "passed", "test_b": "crashed", "test_c": "passed", "test_d": "passed"}
+    passed = dict.fromkeys(("test_a", "test_c", "test_d"), "passed")
+    assert outcomes(run) == {**passed, "test_b": "crashed", "test_standin_2::collection": "crashed"}
+    assert len(run.cases) == 5  # a file that cannot be imported is told once
     assert (tmp_path / "run" / "asked").read_text() == "abcd"
     assert len(list((tmp_path / "run").glob("*.log"))) == 2
 
@@ -268,9 +268,3 @@ def test_a_file_whose_import_kills_the_process_costs_that_file_only(tmp_path: Pa
     run = drive(tmp_path, "def test_a(): pass\n", "import os\nos.abort()\n", "def test_c(): pass\n")
 
     assert outcomes(run) == {"test_a": "passed", "test_standin_1::collection": "crashed", "test_c": "passed"}
-
-
-def test_a_file_that_cannot_be_imported_is_told_once_however_often_a_process_starts(tmp_path: Path) -> None:
-    run = drive(tmp_path, "def test_a():\n    import os; os.abort()\ndef test_b(): pass\n", "import no_such_module\n")
-
-    assert outcomes(run) == {"test_standin_1::collection": "crashed", "test_a": "crashed", "test_b": "passed"}

@@ -31,8 +31,8 @@ class Reader:
 
     def compile(self, bitcode: bytes, planted: str | None, optimised: bool) -> Answer:
         """Compile a kernel, or say why there is no code."""
-        how = {"level": 2, "passes": "O1"} if optimised else {}
-        code = compile_kernel(bitcode, planted=planted, **how)
+        level, passes = (2, "O1") if optimised else (0, None)
+        code = compile_kernel(bitcode, planted=planted, level=level, passes=passes)
         head = {"metadata": code.metadata, "body": code.body}
         if isinstance(code, Refused):
             return {**head, "fault": code.fault, "reason": code.reason[:2000]}, ()

@@ -86,7 +86,9 @@ def build(
     check_host(home)
     with held(home / "lock", reporter):
         package = release.package
-        root = make_root(home, suite=package.suite, python=package.python, log=log, reporter=reporter)
+        root = make_root(
+            home, suite=package.suite, python=package.python, packages=release.root, log=log, reporter=reporter
+        )
         write_hook(root)
         tree = tree or debian_tree(release, home, log=log, reporter=reporter)
         if rebuild:
@@ -113,6 +115,8 @@ def _compiled(
     inputs = Inputs(
         root=root,
         standard=release.standard,
+        flags=release.flags,
+        shared=tree / "aten/src" / release.shared_header if release.shared_header else None,
         include=(generated, tree / "aten/src", tree),
         after=(native / "include", frameworks.include),
         sources=tuple(sources),

@@ -35,23 +35,29 @@ _NAMES: Mapping[str, str] = {**SYMBOLS, **{name: name for name in LIBRARY_CALLS}
 def compile_kernels(release: Release, folder: Path, *, log: Path, reporter: Reporter) -> Path:
     """Return the folder with a file of kernels for each Metal library of the release's wheel; made only once.
 
+    It is empty where the release brings all of its kernels as text.
+
     Raises:
         UsageError, SourceError: there is no such wheel, or it could not be had.
         RefusedForSafety: it is not the one that is known.
     """
-    version = hashlib.sha256(f"{_FORMAT} {release.wheel_sha256} {translator_version()}".encode()).hexdigest()[:12]
+    wheel = release.wheel
+    if wheel is None:
+        (none := folder / f"{release.version}-none").mkdir(parents=True, exist_ok=True)
+        return none
+    version = hashlib.sha256(f"{_FORMAT} {wheel.sha256} {translator_version()}".encode()).hexdigest()[:12]
     home = folder / f"{release.version}-{version}"
     if home.is_dir():
         return home
     fetched = fetch_wheel(
         f"torch=={release.version}",
-        python=release.wheel_python,
+        python=wheel.python,
         cache=cache_folder() / "wheels",
         log=log,
         reporter=reporter,
     )
     digest = fingerprint(fetched.path)["sha256"]
-    if digest != release.wheel_sha256:
+    if digest != wheel.sha256:
         raise RefusedForSafety(
             f"{fetched.path.name} is not the official wheel: its sha256 is {digest}",
             hint="its kernels would run in torch's process; remove it, then run the same command again",

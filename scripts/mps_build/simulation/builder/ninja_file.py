@@ -12,6 +12,7 @@ from .root import LIBRARY, Root
 NATIVE = Path(__file__).resolve().parents[1] / "native"
 _GRAPH = "graph/graph.h"
 _SHARED = "objects/graph.pch"
+_HOST, _HOST_SHARED = "aten.src.ATen.native.mps.", "objects/host.pch"
 # Apple's Objective-C ABI in ELF; names mangled as the gcc of Debian's libtorch mangles them.
 OBJECTIVE_C = (
     *("-fobjc-runtime=macosx-13.0", "-fblocks", "-fno-objc-arc", "-fPIC", "-fclang-abi-compat=17"),
@@ -31,7 +32,12 @@ _LIBRARIES = ("-ltorch_cpu", "-lc10", "-lcpuinfo", "-ldl", "-lpthread")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """All that a build is made of; `sources` are (file, object's name, optimisation), `native` is where ours lie."""
+    """All that a build is made of.
+
+    Attributes:
+        sources: (file, object's name, optimisation). native: where ours lie.
+        shared: a header that is read once for all operators of the host code; None: each file reads its own.
+    """
 
     root: Root
     standard: str
@@ -39,15 +45,17 @@ class Inputs:
     after: tuple[Path, ...]
     sources: tuple[tuple[Path, str, str], ...]
     native: Path = NATIVE
+    flags: tuple[str, ...] = ()
+    shared: Path | None = None
 
 
 def ninja_text(inputs: Inputs) -> str:
     """Return the ninja file; the library is the default target."""
-    root, graph = inputs.root, inputs.native / _GRAPH
+    root = inputs.root
     compiler = (str(root.clang), "--driver-mode=g++", f"--sysroot={root.path}")
     c_compiler = (str(root.clang), f"--sysroot={root.path}")
     flags = (
-        *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS)),
+        *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS), *inputs.flags),
         *("-include", str(inputs.native / "include/linux_prefix.h"), *(f"-I{path}" for path in inputs.include)),
         *(word for path in inputs.after for word in ("-idirafter", str(path))),
     )
@@ -80,17 +88,27 @@ def ninja_text(inputs: Inputs) -> str:
         "  description = $out",
     ]
     objects = []
+    headers: set[str] = set()
     for file, name, level in inputs.sources:
         objects.append(f"objects/{name}.o")
         rule = "compile_c" if file.suffix == ".c" else "compile"
         language = "objective-c++" if file.suffix == ".mm" else "c++"
-        is_graph = file.parent == graph.parent
-        lines += [f"build {_path(objects[-1])}: {rule} {_path(str(file))}{f' | {_SHARED}' if is_graph else ''}"]
-        lines += [f"  language = {language}", f"  level = {f'-include-pch {_SHARED} ' if is_graph else ''}{level}"]
-        if is_graph and not any(line.startswith(f"build {_SHARED}") for line in lines):
-            lines += [f"build {_SHARED}: precompile {_path(str(graph))}", f"  level = {level}"]
+        header, precompiled = _shared_header(inputs, file, name)
+        lines += [f"build {_path(objects[-1])}: {rule} {_path(str(file))}{f' | {precompiled}' if header else ''}"]
+        lines += [f"  language = {language}", f"  level = {f'-include-pch {precompiled} ' if header else ''}{level}"]
+        if header and precompiled not in headers:
+            headers.add(precompiled)
+            lines += [f"build {precompiled}: precompile {_path(str(header))}", f"  level = {level}"]
     lines += [f"build {LIBRARY}: link {' '.join(map(_path, objects))}", f"default {LIBRARY}"]
     return "\n".join(lines) + "\n"
+
+
+def _shared_header(inputs: Inputs, file: Path, name: str) -> tuple[Path | None, str]:
+    """Return the header that is read once for a file and others, if there is one, and what it is compiled to."""
+    graph = inputs.native / _GRAPH
+    if file.parent == graph.parent:
+        return graph, _SHARED
+    return inputs.shared if name.startswith(_HOST) and file.suffix == ".mm" else None, _HOST_SHARED
 
 
 def own_sources(native: Path = NATIVE) -> tuple[Path, ...]:

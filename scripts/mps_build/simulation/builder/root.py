@@ -8,7 +8,8 @@ it may lack what it is asked for, or have it of another age.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +25,6 @@ from .packages import Apt, unpack
 LIBRARY = "libmps_simulated.so"
 _TRIPLE = "x86_64-linux-gnu"
 _LLVM = "usr/lib/llvm-19"
-_TOOLS = ("clang-19", "lld-19", "ninja-build", "patchelf", "libstdc++-14-dev", "libc6-dev", "libfmt-dev")
-_TORCH = ("python3-torch", "libtorch-dev", "libcpuinfo-dev", "python3-pytest", "python3-pip", "python3-psutil")
 _IMPORTED = "torch, sympy, pytest"  # sympy is what torch's own Python imports with its first operator
 _MARKER = ".mps-build-root"
 _RECIPE = 4  # raise it when the steps below change
@@ -74,28 +73,38 @@ class Root:
         return self.python, self.clang, self.lld, self.ninja
 
 
-def make_root(folder: Path, *, suite: str, python: str, log: Path, reporter: Reporter) -> Root:
-    """Return the root of a Debian suite, made only if it is not there.
+def make_root(folder: Path, *, suite: str, python: str, packages: Sequence[str], log: Path, reporter: Reporter) -> Root:
+    """Return the root of a Debian suite with these packages, made only if it is not there.
 
     Raises:
         BuildEnvironmentError: a package could not be had or does not work here.
     """
-    wanted = (*_TOOLS, *_TORCH)
-    digest = digest_of([_RECIPE, suite, *wanted])
+    digest = digest_of([_RECIPE, suite, *packages])
     root = Root(path=folder / f"{suite}-{digest[:12]}", python_version=python)
     if (root.path / _MARKER).is_file():
         return root
-    archives = Apt(folder / f"apt-{suite}", suite=suite, log=log, reporter=reporter).fetch(wanted)
+    archives = Apt(folder / f"apt-{suite}", suite=suite, log=log, reporter=reporter).fetch(packages)
     remove_tree(root.path)
     root.path.mkdir(parents=True)
     unpack(archives, root.path, log=log, reporter=reporter)
-    for name in ("bin", "lib", "lib64", "sbin"):  # as base-files has them: the C library's linker scripts name /lib
-        (root.path / name).symlink_to(f"usr/{name}")
+    merge_usr(root.path)
     _relocate(root, log)
     (root.path / _MARKER).write_text(digest, encoding="utf-8")
     for archive in archives:  # 300 MB that nothing needs any more
         archive.unlink()
     return root
+
+
+def merge_usr(root: Path) -> None:
+    """Make /bin, /lib, /lib64 and /sbin links into /usr, as base-files does: the C library's linker scripts name /lib.
+
+    Up to bookworm packages still have files in the four.
+    """
+    for name in ("bin", "lib", "lib64", "sbin"):
+        if (root / name).is_dir():
+            shutil.copytree(root / name, root / "usr" / name, symlinks=True, dirs_exist_ok=True)
+            remove_tree(root / name)
+        (root / name).symlink_to(f"usr/{name}")
 
 
 def write_hook(root: Root) -> None:

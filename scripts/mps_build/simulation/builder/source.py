@@ -15,7 +15,7 @@ from mps_build.build.patches.file import read_patch
 from mps_build.build.rehearsal.debian_source import original_tarball
 from mps_build.build.steps.apply_patches import apply_patches
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import SourceError
+from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporter import Reporter
@@ -25,7 +25,7 @@ from ..releases import Release
 from .packages import Apt
 
 # Of the package: host code, its headers, torchgen, Metal kernels as text. No documentation, no tests.
-_MEMBERS = ("aten", "c10", "caffe2", "torch", "torchgen", "third_party", "CMakeLists.txt", "version.txt", "setup.py")
+MEMBERS = ("aten", "c10", "caffe2", "torch", "torchgen", "third_party", "CMakeLists.txt", "version.txt", "setup.py")
 _TEST_MEMBERS = ("test", "pytest.ini")
 _MARKER = ".mps-build-tree"
 _GENERATED_FROM = ("torchgen/**/*.py", "aten/src/ATen/native/*.yaml", "aten/src/ATen/templates/*")
@@ -38,7 +38,7 @@ def debian_tree(release: Release, folder: Path, *, log: Path, reporter: Reporter
         SourceError: it could not be had.
     """
     tree = folder / f"pytorch-{release.package.version}"
-    return _unpacked(release, folder, tree, _MEMBERS, log=log, reporter=reporter)
+    return _unpacked(release, folder, tree, MEMBERS, log=log, reporter=reporter)
 
 
 def debian_tests(release: Release, folder: Path, *, log: Path, reporter: Reporter) -> Path:
@@ -60,7 +60,12 @@ def _unpacked(
         return tree
     downloads = folder / f"source-{package.version}"
     apt = Apt(folder / f"apt-{package.suite}", suite=package.suite, log=log, reporter=reporter)
-    apt.fetch_source(f"pytorch={package.version}", downloads)
+    try:
+        apt.fetch_source(f"pytorch={package.version}", downloads)
+    except BuildEnvironmentError:
+        # An archive may have dropped Debian's own part of an old package; only the release's tarball is used.
+        if original_tarball(downloads) is None:
+            raise
     tarball = original_tarball(downloads)
     if tarball is None:
         raise SourceError(f"{downloads} has no whole tarball of pytorch {package.version}", hint=f"see {log}")
@@ -93,7 +98,7 @@ def users_tree(release: Release, source: Path) -> Path:
         SourceError: it is not PyTorch with MPS, or another release.
     """
     tree = read_tree(source.resolve())
-    if tree.release and tree.release != release.version:
+    if tree.release and tree.release not in (release.version, release.tree_version):
         raise SourceError(
             f"{source} is PyTorch {tree.release}, and Linux's torch of this simulation is {release.version}",
             hint=f"check out v{release.version}, or simulate a release that the tree is of",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #define kernel
 #define device
@@ -121,6 +122,35 @@ template <class T, int N, bool p> T dot(const sim_vec<T, N, p> &a, const sim_vec
   for (int i = 0; i < N; i++) sum = T(sum + a[i] * b[i]);
   return sum;
 }
+template <class T, int N> struct array {
+  T elements[N];
+  T &operator[](unsigned i) { return elements[i]; }
+  const T &operator[](unsigned i) const { return elements[i]; }
+};
+template <class T, class S> T as_type(S v) {
+  static_assert(sizeof(T) == sizeof(S));
+  T out;
+  std::memcpy(&out, &v, sizeof(T));
+  return out;
+}
+// Relaxed, as all of PyTorch's are.
+template <class T> struct sim_atomic { T value; };
+typedef sim_atomic<int> atomic_int;
+typedef sim_atomic<uint> atomic_uint;
+enum memory_order { memory_order_relaxed };
+template <class T> T atomic_load_explicit(const sim_atomic<T> *at, memory_order) {
+  return __atomic_load_n(&at->value, __ATOMIC_RELAXED);
+}
+template <class T> void atomic_store_explicit(sim_atomic<T> *at, T value, memory_order) {
+  __atomic_store_n(&at->value, value, __ATOMIC_RELAXED);
+}
+template <class T> T atomic_fetch_add_explicit(sim_atomic<T> *at, T value, memory_order) {
+  return __atomic_fetch_add(&at->value, value, __ATOMIC_RELAXED);
+}
+template <class T>
+bool atomic_compare_exchange_weak_explicit(sim_atomic<T> *at, T *expected, T wanted, memory_order, memory_order) {
+  return __atomic_compare_exchange_n(&at->value, expected, wanted, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
 } // namespace metal
 using namespace metal;
 
@@ -146,4 +176,8 @@ struct sim_exported {
     int index, slot;
     long size;
   } arguments[31];
+};
+struct sim_constant {
+  long index, size;
+  void *at;
 };

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHIM = Path(__file__).resolve().parent / "metal_shim.h"
-_KERNEL = re.compile(r"\bkernel\s+void\s+(\w+)\s*\(")
+# A kernel; a template's, which is none until one of its instances is named; and such an instance.
+_KERNEL = re.compile(
+    r"(?P<template>\btemplate\s*<[^<>]*>\s*)?(?:\btemplate\s*\[\[\s*host_name\s*\((?P<host>[\s\w\"]+)\)\s*\]\]\s*)?"
+    r"\bkernel\s+void\s+(?P<name>\w+)\s*(?P<given><[^<>()]*>)?\s*\("
+)
+_CONSTANT = re.compile(r"\bconstant\s+([\w:]+)\s+(\w+)\s*\[\[\s*function_constant\s*\(\s*(\d+)\s*\)\s*\]\]\s*;")
+_INCLUDE = re.compile(r"^[ \t]*#include[ \t]*<metal\w*>[ \t]*$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"\[\[([^\[\]]*)\]\]")
 _SLOT = re.compile(r"\s*buffer\s*\(\s*(\d+)\s*\)\s*")
 _CAST = re.compile(r"\b(half|bfloat)\s*\(")
@@ -56,11 +62,23 @@ class Parameter:
     identity: str | None
 
 
-def kernels_of(text: str) -> Iterator[tuple[str, tuple[Parameter, ...]]]:
-    """Yield each kernel's name and parameters."""
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel: the name that it is asked by, what C++ calls it, its parameters."""
+
+    name: str
+    function: str
+    parameters: tuple[Parameter, ...]
+
+
+def kernels_of(text: str) -> Iterator[Kernel]:
+    """Yield each kernel."""
     for match in _KERNEL.finditer(text):
-        end = _closing(text, match.end())
-        yield match[1], tuple(_parameters(text[match.end() : end], match[1]))
+        if match["template"]:
+            continue
+        name = "".join(re.findall(r'"(\w*)"', match["host"] or "")) or match["name"]
+        parameters = tuple(_parameters(text[match.end() : _closing(text, match.end())], name))
+        yield Kernel(name=name, function=match["name"] + (match["given"] or ""), parameters=parameters)
 
 
 def _closing(text: str, at: int) -> int:
@@ -119,13 +137,17 @@ def _without_aliases(text: str) -> str:
 
 def translated(text: str) -> str:
     """Return Metal source as C++ that exports its kernels."""
-    text = re.sub(r"^\s*#include\s*<metal\w*>\s*$", "", text, flags=re.MULTILINE)
+    text = _INCLUDE.sub("", text)
     kernels = list(kernels_of(text))
+    constants = _CONSTANT.findall(text)
+    text = _CONSTANT.sub(r"static \1 \2;", text)
     text = _CAST.sub(r"sim_\1(", _without_aliases(text))
     wrappers, rows = [], []
-    for name, parameters in kernels:
+    for kernel in kernels:
+        name, parameters = kernel.name, kernel.parameters
         given = ", ".join(_argument(index, each) for index, each in enumerate(parameters))
-        wrappers.append(f"static void sim_run_{name}(void **slots, const unsigned *ids) {{ {name}({given}); }}")
+        call = f"{kernel.function}({given});"
+        wrappers.append(f"static void sim_run_{name}(void **slots, const unsigned *ids) {{ {call} }}")
         buffers = [
             f"{{{index}, {each.slot}, sim_size<{each.type}>()}}"
             for index, each in enumerate(parameters)
@@ -133,6 +155,9 @@ def translated(text: str) -> str:
         ]
         rows.append(f'{{"{name}", (void *)sim_run_{name}, {len(buffers)}, {{{", ".join(buffers)}}}}},')
     table = 'extern "C" { sim_exported sim_kernels[] = {\n' + "\n".join(rows) + "\n{nullptr, nullptr, 0, {}}}; }"
+    if constants:
+        places = "".join(f"{{{index}, sizeof({name}), &{name}}}, " for _, name, index in constants)
+        table += f'\nextern "C" {{ sim_constant sim_constants[] = {{{places}{{0, 0, nullptr}}}}; }}'
     return "\n".join((f'#include "{SHIM}"', _ATTRIBUTE.sub("", text), *wrappers, table, ""))
 
 
@@ -144,6 +169,15 @@ def _argument(index: int, parameter: Parameter) -> str:
     return f"({parameter.type})slots[{index}]"
 
 
+def _expanded(text: str, clang: Path) -> str:
+    """Return the text with its macros expanded."""
+    argv = [str(clang), "-E", "-P", "-x", "c++", "-D__METAL_VERSION__=310", "-"]
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Unsupported(done.stderr)
+    return done.stdout
+
+
 def main() -> int:
     """Compile one file; what is wrong goes to the log."""
     source, out, log = (Path(each) for each in sys.argv[1:])
@@ -151,7 +185,10 @@ def main() -> int:
     clang = root / "usr/lib/llvm-19/bin/clang"
     beside = out.with_name(f"{out.name}.cpp")
     try:
-        beside.write_text(translated(source.read_text(encoding="utf-8")), encoding="utf-8")
+        text = source.read_text(encoding="utf-8")
+        if "host_name" in text:  # macros may write the instances of a template
+            text = _expanded(_INCLUDE.sub("", text), clang)
+        beside.write_text(translated(text), encoding="utf-8")
     except Unsupported as error:
         log.write_text(str(error), encoding="utf-8")
         return 1

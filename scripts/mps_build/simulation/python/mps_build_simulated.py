@@ -14,13 +14,15 @@ _SEED = 67280421310721  # of a new generator: c10::detail::default_rng_seed_val
 def _has_mps(module: ModuleType) -> None:
     """Change torch._C."""
     module._has_mps = True  # type: ignore[attr-defined]
+    module.has_mps = True  # type: ignore[attr-defined]  # its name before 2.0
     if not hasattr(module, "_mps_compileShader"):
         module._mps_compileShader = _ShaderLibrary  # type: ignore[attr-defined]
 
 
 def _makes_generators(module: Any) -> None:
     """Change torch, once it is complete: its own modules have the class that its bindings have."""
-    module.Generator = module._C.Generator = _generator_class(module._C, module.Generator)
+    if hasattr(module._C, "_mps_get_default_generator"):  # before 2.0 mps draws with the CPU's
+        module.Generator = module._C.Generator = _generator_class(module._C, module.Generator)
 
 
 def _generator_class(module: Any, plain: Any) -> type:
@@ -127,8 +129,10 @@ def _stores_on_mps(module: ModuleType) -> None:
             return super(storage, cls).__new__(cls, *args, **({} if device is None else {"device": device}), **more)
         size = args[0] if args else 0
         if isinstance(size, int):
-            return torch.empty(size, dtype=torch.uint8, device=device).untyped_storage()
-        return torch.tensor(list(size), dtype=torch.uint8, device=device).untyped_storage()
+            tensor = torch.empty(size, dtype=torch.uint8, device=device)
+        else:
+            tensor = torch.tensor(list(size), dtype=torch.uint8, device=device)
+        return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
 
     storage.__new__ = make
 

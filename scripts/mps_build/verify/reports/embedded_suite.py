@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
@@ -107,8 +108,13 @@ def _literal_id(decorator: ast.expr) -> str | None:
     return None
 
 
-def _imports(source: str, *, package: str) -> Iterator[str]:
-    """Yield the modules of the frame that a source imports, by their whole names."""
+@lru_cache(maxsize=512)
+def _imports(source: str, *, package: str) -> tuple[str, ...]:
+    """Return the modules of the frame that a source imports, by their whole names: many scripts embed the same."""
+    return tuple(_imported(source, package))
+
+
+def _imported(source: str, package: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == FRAME)

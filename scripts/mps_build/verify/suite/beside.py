@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol
 
-from mps_build.common.records.device_record import Case
+from mps_build.common.records.device_record import FAILED, Case
 
 from .run import OnCase, SuiteRun
 from .suite_request import SuiteRequest
@@ -62,7 +62,7 @@ def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case:
 
 def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
     run.collected = sum(part.collected for part in parts)
-    run.bad = sum(part.bad for part in parts)
+    run.bad = sum(case.outcome in FAILED for case in run.cases)  # each part counts a file that no part can import
     run.own = sum(part.own for part in parts)
     run.faults = sum(part.faults for part in parts)
     run.stopped = next((part.stopped for part in parts if part.stopped), None)

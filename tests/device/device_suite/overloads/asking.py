@@ -105,8 +105,24 @@ def perform(func: Any, drawn: Drawn, run: Any, copies: list[torch.Tensor], *, de
     args, kwargs = drawn.arguments(bases, run.device, run.cast)
     if dense:
         args, kwargs = _densely(func, args, kwargs)
-    results = flat_answers(func(*args, **kwargs))
+    results = wanted_answers(func, args, kwargs)
     return [*results, *bases] if func._schema.is_mutable else results
+
+
+def wanted_answers(func: Any, args: Any, kwargs: Any) -> list[Any]:
+    """Return the parts of an answer, but for those that `output_mask` leaves out: a back end may give them too."""
+    answer = func(*args, **kwargs)
+    place = _place_of_the_mask(func)
+    if place is not None and isinstance(answer, tuple):
+        mask = args[place] if place < len(args) else kwargs["output_mask"]
+        answer = [one for one, is_wanted in zip(answer, mask) if is_wanted]
+    return flat_answers(answer)
+
+
+@functools.lru_cache(maxsize=4096)
+def _place_of_the_mask(func: Any) -> int | None:
+    names = [one.name for one in func._schema.arguments]
+    return names.index("output_mask") if "output_mask" in names else None
 
 
 def _densely(func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

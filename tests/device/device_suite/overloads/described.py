@@ -75,11 +75,15 @@ class Drawn:
             values(dtype_of(text), _layout_of(text).base(shape_of(text)), *map(float, text.split(" ")[3:]), turn)
             for turn, text in enumerate(texts(self.call), start=self._number + 1)
         ]
+        self._choose(bases)
+        return bases
+
+    def _choose(self, bases: list[torch.Tensor]) -> None:
+        """Write the operand that follows from the others."""
         if self._choices is not None:
             args, _ = self.arguments(bases, torch.device("cpu"), lambda dtype: dtype)
             place, chosen = self._choices(args)
             args[place].copy_(chosen)  # a view of its base
-        return bases
 
     def arguments(self, bases: list[torch.Tensor], device: Any, cast: Any) -> tuple[Any, Any]:
         """Return (args, kwargs): views of these bases put in, dtypes and devices as the run has them."""

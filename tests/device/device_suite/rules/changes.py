@@ -75,6 +75,8 @@ class ChangedCall(Drawn):
         every = texts(self.call)
         for number, edit in self._edits:
             edit(VIEWS[every[number].split(" ")[2]].cut(bases[number], shape_of(every[number])))
+        if self._edits:  # what follows from the others follows from what was put there
+            self._choose(bases)
         return bases
 
     def arguments(self, bases: list[torch.Tensor], device: Any, cast: Any) -> tuple[Any, Any]:

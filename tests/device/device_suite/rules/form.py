@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..answers import says_missing
-from ..overloads.asking import flat_answers, kept_places
+from ..overloads.asking import kept_places, wanted_answers
 from .asked import calls_of
 from .asking import settle
 
@@ -59,7 +59,7 @@ def form_of(func: Any, call: Any, run: Any, *, strides: bool) -> list[Any] | Exc
         try:
             bases = run.bring(copies)
             args, kwargs = call.arguments(bases, run.device, run.cast)
-            answers = flat_answers(func(*args, **kwargs))
+            answers = wanted_answers(func, args, kwargs)
             kept = {*kept_places(func, len(answers)), *_UNASKED.get(func._schema.name.split("::")[1], ())}
             return [_form(one, bases, strides) for place, one in enumerate(answers) if place not in kept]
         except Exception as raised:

@@ -13,10 +13,14 @@ Operands = Callable[[Any, int], Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """A class of modules: `build` makes one of size n, `draw` its operands from a source of numbers."""
+    """A class of modules: `build` makes one of size n, `draw` its operands from a source of numbers.
+
+    `steps`: how often it is applied to what it answered: a sequence's length, its layers.
+    """
 
     build: Callable[[int], nn.Module]
     draw: Operands
+    steps: int = 1
 
 
 def _normal(*sides: Any) -> Operands:
@@ -53,9 +57,9 @@ MODULES: dict[str, Kind] = {
     "LayerNorm": Kind(lambda n: nn.LayerNorm(n), _normal(3, 4, "n")),
     "RMSNorm": Kind(lambda n: nn.RMSNorm(n), _normal(3, 4, "n")),
     "GroupNorm": Kind(lambda n: nn.GroupNorm(2, n), _normal(3, "n", 5)),
-    "LSTM": Kind(lambda n: nn.LSTM(n, 3, 2), _normal(4, 2, "n")),
-    "GRU": Kind(lambda n: nn.GRU(n, 3, bidirectional=True), _normal(4, 2, "n")),
-    "RNN": Kind(lambda n: nn.RNN(n, 3, batch_first=True), _normal(4, 2, "n")),
+    "LSTM": Kind(lambda n: nn.LSTM(n, 3, 2), _normal(4, 2, "n"), 4 + 2),
+    "GRU": Kind(lambda n: nn.GRU(n, 3, bidirectional=True), _normal(4, 2, "n"), 4),
+    "RNN": Kind(lambda n: nn.RNN(n, 3, batch_first=True), _normal(4, 2, "n"), 2),
     "LSTMCell": Kind(lambda n: nn.LSTMCell(n, 3), _normal(4, "n")),
     "GRUCell": Kind(lambda n: nn.GRUCell(n, 3), _normal(4, "n")),
     "RNNCell": Kind(lambda n: nn.RNNCell(n, 3), _normal(4, "n")),
@@ -72,10 +76,12 @@ MODULES: dict[str, Kind] = {
     "TransformerEncoder": Kind(
         lambda n: nn.TransformerEncoder(nn.TransformerEncoderLayer(n, 2, 8, 0.0, batch_first=True), 2),
         _normal(2, 5, "n"),
+        2,
     ),
     "TransformerDecoder": Kind(
         lambda n: nn.TransformerDecoder(nn.TransformerDecoderLayer(n, 2, 8, 0.0, batch_first=True), 2),
         lambda d, n: (d.normal(2, 4, n), d.normal(2, 5, n)),
+        2,
     ),
     "AdaptiveLogSoftmaxWithLoss": Kind(
         lambda n: nn.AdaptiveLogSoftmaxWithLoss(n, 9, [3, 6]), lambda d, n: (d.normal(9, n), torch.arange(9))

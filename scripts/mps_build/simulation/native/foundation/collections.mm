@@ -169,7 +169,10 @@ unsigned long never_changes;
 }
 + (instancetype)dictionaryWithObjects:(const id *)objects forKeys:(const id *)keys count:(NSUInteger)count {
   id made = [[self alloc] autorelease];
-  for (size_t i = 0; i < count; i++) [made setObject:objects[i] forKey:keys[i]];
+  for (size_t i = 0; i < count; i++) {
+    if (!objects[i] || !keys[i]) sim::refuse("NSDictionary: attempt to insert nil"); // an exception on a Mac too
+    [made setObject:objects[i] forKey:keys[i]];
+  }
   return made;
 }
 @end

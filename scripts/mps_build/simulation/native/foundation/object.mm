@@ -77,6 +77,10 @@
 }
 @end
 @implementation NSError
+// None is made: what fails here raises at once.
+- (NSString *)localizedDescription {
+  return @"";
+}
 @end
 
 extern "C" Class NSClassFromString(NSString *name) { return (Class)sim::find_class([name UTF8String]); }

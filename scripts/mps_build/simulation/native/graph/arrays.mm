@@ -1,5 +1,6 @@
 // MPSNDArray and MPSGraphTensorData: a buffer's memory as a tensor of the CPU.
 #include "graph.h"
+#include <torch/csrc/api/include/torch/version.h>
 
 namespace sim {
 namespace {
@@ -15,9 +16,15 @@ const std::pair<uint32_t, at::ScalarType> kTypes[] = {
     {MPSDataTypeBool, at::kBool},
     {MPSDataTypeComplexFloat32, at::kComplexFloat},
     {MPSDataTypeComplexFloat16, at::kComplexHalf},
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
     {MPSDataTypeUInt16, at::kUInt16},
     {MPSDataTypeUInt32, at::kUInt32},
     {MPSDataTypeUInt64, at::kUInt64},
+#else // that torch has no such types: as signed numbers, right in the lower half of the range
+    {MPSDataTypeUInt16, at::kShort},
+    {MPSDataTypeUInt32, at::kInt},
+    {MPSDataTypeUInt64, at::kLong},
+#endif
 };
 
 } // namespace
@@ -30,6 +37,7 @@ int64_t span_of(const at::Tensor &tensor) {
 }
 at::Tensor over(id<MTLBuffer> given, size_t offset, const Sizes &sizes, const Sizes &strides, uint32_t type) {
   auto *buffer = (SimBuffer *)given;
+  if (!buffer) refuse("MPSGraph is given no buffer: of an empty tensor, as a rule");
   auto held = kept(buffer);
   auto options = at::TensorOptions().dtype(torch_type(type));
   const c10::InferenceMode is_not_inference(false); // the GPU's thread writes to it, in no mode of the caller's

@@ -61,3 +61,8 @@ int64_t span_of(const at::Tensor &tensor);
   sim::Sizes *sizes, *order;
 }
 @end
+@interface MPSGraphExecutionDescriptor () {
+ @public
+  id completed; // the block of its completion handler
+}
+@end

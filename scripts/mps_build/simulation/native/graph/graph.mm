@@ -1,8 +1,10 @@
 // The graph itself: placeholders, constants, nodes, and how a graph runs.
 #include "graph.h"
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 namespace {
@@ -146,13 +148,21 @@ class Run {
   }
 };
 
-void write(const Wanted &wanted, at::Tensor value) {
+at::Tensor in_shape_of(const Wanted &wanted, at::Tensor value) {
   if (value.scalar_type() != torch_type(wanted.type)) value = value.to(torch_type(wanted.type));
   // Assumed: a result of one element is spread over its data (fill_ relies on it).
   if (value.numel() == 1 && wanted.place.numel() != 1) value = value.reshape({}).expand(wanted.place.sizes());
   if (value.numel() != wanted.place.numel())
     throw std::runtime_error(c10::str(wanted.node->name, ": a result of ", value.sizes(), " for data of ", wanted.place.sizes()));
-  wanted.place.copy_(value.reshape(wanted.place.sizes()));
+  return value.reshape(wanted.place.sizes());
+}
+void put(const at::Tensor &place, const at::Tensor &value) {
+  const auto steps = value.strides();
+  const bool is_one = std::all_of(steps.begin(), steps.end(), [](int64_t n) { return n == 0; });
+  if (is_one && at::has_internal_overlap(place) == at::MemOverlap::Yes)
+    place.fill_(value.flatten()[0].item());
+  else
+    place.copy_(value);
 }
 } // namespace
 
@@ -211,6 +221,7 @@ std::vector<MPSGraphTensor *> inputs_of(MPSGraph *graph, MPSGraphTensor *tensor)
   return found;
 }
 void same_types(const char *name, MPSGraphTensor *one, MPSGraphTensor *other) {
+  if (!one || !other) refuse_with("MPSGraph ", name, ": an operand is nil");
   if (one->type != other->type)
     refuse_with("MPSGraph ", name, ": the types of its operands differ (", at::toString(torch_type(one->type)), ", ",
                 at::toString(torch_type(other->type)), ")");
@@ -243,32 +254,6 @@ using namespace sim;
   if (is_ranked) made->meta = Tensors{at::empty(sizes, at::TensorOptions().dtype(torch_type(type)).device(at::kMeta))};
   return result(self, made, 0, type, shape);
 }
-- (MPSGraphTensor *)constantWithScalar:(double)scalar dataType:(MPSDataType)type {
-  return [self constantWithScalar:scalar shape:[NSArray array] dataType:type];
-}
-- (MPSGraphTensor *)constantWithScalar:(double)scalar shape:(MPSShape *)shape dataType:(MPSDataType)type {
-  return node(self, "constant", {}, [scalar, sizes = ints(shape), to = torch_type(type)](auto &) {
-    return at::scalar_tensor(scalar, at::TensorOptions().dtype(at::kDouble)).to(to).expand(sizes);
-  }, type);
-}
-- (MPSGraphTensor *)constantWithScalar:(double)scalar
-                                 shape:(MPSShape *)shape
-                              dataType:(MPSDataType)type
-                                  name:(NSString *)name {
-  return [self constantWithScalar:scalar shape:shape dataType:type];
-}
-- (MPSGraphTensor *)constantWithRealPart:(double)real imaginaryPart:(double)imaginary dataType:(MPSDataType)type {
-  return node(self, "constant", {}, [=, to = torch_type(type)](auto &) {
-    return at::scalar_tensor(c10::complex<double>(real, imaginary), at::TensorOptions().dtype(at::kComplexDouble)).to(to);
-  }, type);
-}
-- (MPSGraphTensor *)constantWithData:(NSData *)data shape:(MPSShape *)shape dataType:(MPSDataType)type {
-  auto held = at::empty(ints(shape), at::TensorOptions().dtype(torch_type(type)));
-  if (held.nbytes() != data.length)
-    refuse_with("MPSGraph constant: ", data.length, " bytes for a shape of ", held.sizes());
-  memcpy(held.data_ptr(), data.bytes, held.nbytes());
-  return node(self, "constant", {}, [held](auto &) { return held; }, type);
-}
 - (void)encodeToCommandBuffer:(MPSCommandBuffer *)commands
                         feeds:(MPSGraphTensorDataDictionary *)feeds
              targetOperations:(NSArray *)operations
@@ -282,24 +267,27 @@ using namespace sim;
   for (MPSGraphTensor *each in results) {
     id data = [(id)results objectForKey:each];
     wanted.push_back({each->node, each->index, each->type, data_of(data), kept(data)});
+    // At once, where the operator that asks for it is known. One element alone may fill what is one in memory.
+    const Sizes sizes = ints(sim::shape_of(each));
+    const bool is_one = std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; });
+    if (!is_one && at::has_internal_overlap(wanted.back().place) == at::MemOverlap::Yes)
+      refuse_with("MPSGraph ", each->node->name, ": unsupported operation: more than one element of the written-to ",
+                  "tensor refers to a single memory location");
   }
   sim::encode(commands, "MPSGraph", [graph = kept(self), given, wanted] {
     Run run;
     for (auto &each : given) run.done[each.node] = {wider(each.place)};
     for (auto &each : wanted) run.places[each.node] = each.place;
     Tensors found;
-    for (auto &each : wanted) found.push_back(run.of(each.node).at(each.index));
-    for (size_t i = 0; i < wanted.size(); i++) write(wanted[i], found[i]);
+    for (auto &each : wanted) found.push_back(in_shape_of(each, run.of(each.node).at(each.index)));
+    // What is refused has written nothing: every result fits its data.
+    for (size_t i = 0; i < wanted.size(); i++) put(wanted[i].place, found[i]);
   });
+  if (descriptor && descriptor->completed)
+    sim::encode(commands, "a completion handler", [block = kept(descriptor->completed), results = kept(results)] {
+      ((MPSGraphCompletionHandler)(id)block.get())((MPSGraphTensorDataDictionary *)(id)results.get(), nil);
+    });
 }
-@end
-@implementation MPSGraphCompilationDescriptor
-- (void)setOptimizationLevel:(MPSGraphOptimization)level {
-}
-@end
-@implementation MPSGraphExecutionDescriptor
-- (void)setCompilationDescriptor:(MPSGraphCompilationDescriptor *)descriptor {
-}
-- (void)setEnableCommitAndContinue:(BOOL)is_enabled {
+- (void)setOptions:(MPSGraphOptions)options {
 }
 @end

@@ -43,6 +43,25 @@ struct Pool {
   made->pool = pool;
   return made;
 }
+- (instancetype)init {
+  pool = Pool{};
+  return self;
+}
+// A descriptor that is filled in one by one, as PyTorch 1.13 does.
+#define POOLED(property, place) \
+  -(void)set##property : (NSUInteger)value { pool.place = (int64_t)value; }
+POOLED(KernelHeight, kernel[0])
+POOLED(KernelWidth, kernel[1])
+POOLED(StrideInY, stride[0])
+POOLED(StrideInX, stride[1])
+POOLED(DilationRateInY, dilation[0])
+POOLED(DilationRateInX, dilation[1])
+POOLED(PaddingTop, before[0])
+POOLED(PaddingLeft, before[1])
+POOLED(PaddingBottom, after[0])
+POOLED(PaddingRight, after[1])
+POOLED(PaddingStyle, style)
+POOLED(DataLayout, layout)
 - (void)setCeilMode:(BOOL)is_ceil {
   pool.is_ceil = is_ceil;
 }
@@ -92,7 +111,10 @@ at::Scalar least_of(at::ScalarType type) {
   AT_DISPATCH_INTEGRAL_TYPES(type, "least_of", [&] { least = (int64_t)std::numeric_limits<scalar_t>::lowest(); });
   return least;
 }
-at::Tensor filled_with_least(const at::Tensor &x, const Pool &p) {
+// Padding is less than every number. No whole number is, where a byte is 0: those that Double holds are Double here.
+at::Tensor filled_with_least(const at::Tensor &given, const Pool &p) {
+  const bool is_short = at::isIntegralType(given.scalar_type(), true) && given.scalar_type() != at::kLong;
+  const auto x = is_short ? given.to(at::kDouble) : given;
   const auto least = least_of(x.scalar_type());
   return rounded_up(padded(x, p, least), x, p, least);
 }
@@ -114,7 +136,7 @@ at::Tensor counts(const at::Tensor &x, const Pool &p) {
 @implementation MPSGraph (Pooling)
 - (T *)maxPooling2DWithSourceTensor:(T *)source descriptor:(MPSGraphPooling2DOpDescriptor *)about name:(NSString *)name {
   return node(self, "maxPooling2D", {source}, [p = checked(about->pool)](auto &x) {
-    return as_given(std::get<0>(most(filled_with_least(nchw(x[0], p), p), p)), p);
+    return as_given(std::get<0>(most(filled_with_least(nchw(x[0], p), p), p)).to(x[0].scalar_type()), p);
   });
 }
 - (NSArray *)maxPooling2DReturnIndicesWithSourceTensor:(T *)source
@@ -125,7 +147,7 @@ at::Tensor counts(const at::Tensor &x, const Pool &p) {
     auto [found, places] = most(filled, p);
     auto row = at::div(places, filled.size(-1), "floor") - p.before[0], column = at::remainder(places, filled.size(-1)) - p.before[1];
     places = row * source.size(-1) + column;
-    return Tensors{as_given(found, p), as_given(places.to(torch_type(p.index_type)), p)};
+    return Tensors{as_given(found.to(source.scalar_type()), p), as_given(places.to(torch_type(p.index_type)), p)};
   }, 2));
 }
 - (T *)maxPooling2DGradientWithGradientTensor:(T *)gradient
@@ -135,7 +157,7 @@ at::Tensor counts(const at::Tensor &x, const Pool &p) {
   return node(self, "maxPooling2DGradient", {gradient, source}, [p = checked(about->pool)](auto &x) {
     auto source = nchw(x[1], p), filled = filled_with_least(source, p);
     auto out = at::max_pool2d_with_indices_backward(
-        nchw(x[0], p), filled, pair_of(p.kernel), pair_of(p.stride), {0, 0}, pair_of(p.dilation), false,
+        nchw(x[0], p), filled.to(x[0].scalar_type()), pair_of(p.kernel), pair_of(p.stride), {0, 0}, pair_of(p.dilation), false,
         std::get<1>(most(filled, p)));
     return as_given(inner(out, source, p), p);
   });

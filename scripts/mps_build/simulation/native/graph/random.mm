@@ -59,6 +59,10 @@ at::Tensor drawn(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
 } // namespace
 
 @implementation MPSGraph (Random)
+- (MPSGraphTensor *)randomPhiloxStateTensorWithSeed:(NSUInteger)seed name:(NSString *)name {
+  const uint32_t words[7] = {0, 0, 0, 0, (uint32_t)seed, (uint32_t)(seed >> 32), 0}; // a counter and its key
+  return [self constantWithData:[NSData dataWithBytes:words length:sizeof words] shape:@[ @7 ] dataType:MPSDataTypeInt32];
+}
 - (NSArray *)randomTensorWithShape:(MPSShape *)shape
                         descriptor:(MPSGraphRandomOpDescriptor *)about
                        stateTensor:(MPSGraphTensor *)state

@@ -1,5 +1,6 @@
 // Reductions, running sums and products, sorting: the axes stay, with length 1.
 #include "graph.h"
+#include <optional>
 using namespace sim;
 using T = MPSGraphTensor;
 

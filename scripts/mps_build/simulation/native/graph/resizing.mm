@@ -126,6 +126,26 @@ at::Tensor backward(const Tensors &x, const Resize &r) {
 } // namespace
 
 @implementation MPSGraph (Resizing)
+- (T *)resizeTensor:(T *)tensor
+               size:(MPSShape *)size
+               mode:(MPSGraphResizeMode)mode
+       centerResult:(BOOL)centred
+       alignCorners:(BOOL)aligned
+             layout:(MPSGraphTensorNamedDataLayout)layout
+               name:(NSString *)name {
+  Resize r{mode == MPSGraphResizeNearest, (bool)centred, (bool)aligned, is_last(layout), 0};
+  return node(self, "resize", {tensor}, [r, size = at::tensor(ints(size), at::kLong)](auto &x) { return forward({x[0], size}, r); });
+}
+- (T *)resizeWithGradientTensor:(T *)gradient
+                          input:(T *)input
+                           mode:(MPSGraphResizeMode)mode
+                   centerResult:(BOOL)centred
+                   alignCorners:(BOOL)aligned
+                         layout:(MPSGraphTensorNamedDataLayout)layout
+                           name:(NSString *)name {
+  Resize r{mode == MPSGraphResizeNearest, (bool)centred, (bool)aligned, is_last(layout), 0};
+  return node(self, "resizeGradient", {gradient, input}, [r](auto &x) { return backward(x, r); });
+}
 - (T *)resizeNearestWithTensor:(T *)tensor
                     sizeTensor:(T *)size
            nearestRoundingMode:(MPSGraphResizeNearestRoundingMode)rounding

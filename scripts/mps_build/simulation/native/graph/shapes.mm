@@ -32,6 +32,12 @@ at::Tensor unsqueezed(at::Tensor x, Sizes axes) {
   for (auto axis : axes) x = x.unsqueeze(axis);
   return x;
 }
+at::Tensor squeezed(at::Tensor x, Sizes axes) {
+  for (auto &axis : axes) axis = wrapped(axis, x.dim());
+  std::sort(axes.rbegin(), axes.rend());
+  for (auto axis : axes) x = x.squeeze(axis);
+  return x;
+}
 at::Tensor coordinates(int64_t axis, const Sizes &shape) {
   axis = wrapped(axis, (int64_t)shape.size());
   Sizes along(shape.size(), 1);
@@ -79,7 +85,7 @@ at::Tensor band_part(const at::Tensor &x, int64_t lower, int64_t upper) {
   return node(self, "squeeze", {tensor}, [axis](auto &x) { return x[0].squeeze(axis); });
 }
 - (T *)squeezeTensor:(T *)tensor axes:(NSArray *)axes name:(NSString *)name {
-  return node(self, "squeeze", {tensor}, [given = ints(axes)](auto &x) { return x[0].squeeze(given); });
+  return node(self, "squeeze", {tensor}, [given = ints(axes)](auto &x) { return squeezed(x[0], given); });
 }
 - (T *)flatten2DTensor:(T *)tensor axis:(NSInteger)axis name:(NSString *)name {
   return node(self, "flatten2D", {tensor}, [axis](auto &x) {
@@ -158,7 +164,10 @@ at::Tensor band_part(const at::Tensor &x, int64_t lower, int64_t upper) {
   }, MPSDataTypeInt32);
 }
 - (T *)bandPartWithTensor:(T *)tensor numLower:(NSInteger)lower numUpper:(NSInteger)upper name:(NSString *)name {
-  return node(self, "bandPart", {tensor}, [=](auto &x) { return band_part(x[0], lower, upper); });
+  return [self bandPartWithTensor:tensor
+                   numLowerTensor:[self constantWithScalar:(double)lower dataType:MPSDataTypeInt32]
+                   numUpperTensor:[self constantWithScalar:(double)upper dataType:MPSDataTypeInt32]
+                             name:name];
 }
 - (T *)bandPartWithTensor:(T *)tensor numLowerTensor:(T *)lower numUpperTensor:(T *)upper name:(NSString *)name {
   return node(self, "bandPart", {tensor, lower, upper}, [](auto &x) {

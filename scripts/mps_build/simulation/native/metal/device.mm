@@ -3,6 +3,17 @@
 #include "../foundation/data.h"
 #include "metal.h"
 
+namespace {
+size_t size_of(MTLDataType type) {
+  switch (type) {
+    case MTLDataTypeBool: case MTLDataTypeChar: case MTLDataTypeUChar: return 1;
+    case MTLDataTypeShort: case MTLDataTypeUShort: case MTLDataTypeHalf: return 2;
+    case MTLDataTypeInt: case MTLDataTypeUInt: case MTLDataTypeFloat: return 4;
+    default: sim::refuse_with("there is no function constant of type ", (unsigned long)type);
+  }
+}
+} // namespace
+
 namespace sim {
 SimHeap *new_heap(MTLHeapDescriptor *descriptor);
 id<MTLSharedEvent> new_event();
@@ -58,6 +69,21 @@ id<MTLSharedEvent> new_event();
   return made;
 }
 @end
+@interface MTLFunctionConstantValues () {
+ @public
+  std::map<uint64_t, std::string> *values;
+}
+@end
+@implementation MTLFunctionConstantValues
+- (void)setConstantValue:(const void *)value type:(MTLDataType)type atIndex:(NSUInteger)index {
+  if (!values) values = new std::map<uint64_t, std::string>;
+  (*values)[index] = std::string((const char *)value, size_of(type));
+}
+- (void)dealloc {
+  delete values;
+  [super dealloc];
+}
+@end
 @implementation SimLibrary
 - (id<MTLDevice>)device {
   return sim::device();
@@ -67,6 +93,27 @@ id<MTLSharedEvent> new_event();
   if (found == library->kernels.end()) return nil;
   auto *made = (SimFunction *)[SimFunction alloc];
   made->kernel = &found->second;
+  return made;
+}
+// One function for each set of values; for good, as its library is.
+- (id<MTLFunction>)newFunctionWithName:(NSString *)name
+                        constantValues:(MTLFunctionConstantValues *)given
+                                 error:(NSError **)error {
+  const std::string plain = [name UTF8String];
+  auto found = library->kernels.find(plain);
+  if (found == library->kernels.end()) return nil;
+  sim::Kernel special = found->second;
+  std::string key = plain;
+  for (auto &[index, constant] : library->constants) {
+    auto value = given->values ? given->values->find(index) : decltype(given->values->end()){};
+    if (!given->values || value == given->values->end()) sim::refuse_with(plain, " needs the function constant ", index);
+    if (value->second.size() != constant.size)
+      sim::refuse_with(plain, ": function constant ", index, " has ", constant.size, " bytes, not ", value->second.size());
+    key += std::string(1, 0) + value->second;
+    special.constants.push_back({constant.at, value->second});
+  }
+  auto *made = (SimFunction *)[SimFunction alloc];
+  made->kernel = &library->specialised.emplace(key, special).first->second;
   return made;
 }
 - (NSArray<NSString *> *)functionNames {
@@ -156,7 +203,10 @@ id<MTLSharedEvent> new_event();
   return MTLSizeAndAlign{sim::charge_of(length), 256};
 }
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
-  return sim::new_buffer(length, options);
+  // Of the device, not of a heap: Metal clears it, and PyTorch 1.13's indexing adds to it.
+  auto *made = sim::new_buffer(length, options);
+  if (made) memset(made->memory, 0, length);
+  return made;
 }
 - (id<MTLBuffer>)newBufferWithBytesNoCopy:(void *)bytes
                                    length:(NSUInteger)length

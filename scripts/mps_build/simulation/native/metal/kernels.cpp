@@ -182,6 +182,7 @@ void run(const Launch &launch) {
       refuse("its argument at index " + std::to_string(each.slot) + " needs " + std::to_string(each.size) + " bytes, and has " + std::to_string(bound.size));
     pointers[each.index] = bound.at;
   }
+  for (auto &[at, value] : kernel.constants) memcpy(at, value.data(), value.size());
   struct run job = {};
   job.entry = (entry_t)kernel.entry;
   job.arguments = pointers.data();

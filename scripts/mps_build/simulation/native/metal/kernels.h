@@ -30,9 +30,16 @@ struct Kernel {
   int argument_count = 0;
   std::vector<Argument> arguments;
   std::vector<Variable> variables;
+  // Function constants of source text: where each lies, and the value that this function was made with.
+  std::vector<std::pair<void *, std::string>> constants;
+};
+struct Constant {
+  void *at;
+  size_t size;
 };
 struct Library {
-  std::map<std::string, Kernel> kernels;
+  std::map<std::string, Kernel> kernels, specialised;
+  std::map<uint64_t, Constant> constants; // by index
 };
 struct Bound {
   void *at = nullptr;

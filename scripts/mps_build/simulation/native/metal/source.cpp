@@ -24,6 +24,11 @@ struct Exported {
     long size;
   } arguments[kSlots];
 };
+// What it exports as sim_constants, ended by an address that is nullptr.
+struct ExportedConstant {
+  long index, size;
+  void *at;
+};
 
 std::string setting(const char *name) {
   const char *value = getenv(name);
@@ -72,6 +77,8 @@ std::unique_ptr<Library> library_of_source(const std::string &source) {
       kernel.arguments.push_back({each->arguments[i].index, each->arguments[i].slot, 1, each->arguments[i].size});
     library->kernels[kernel.name] = kernel;
   }
+  for (auto *each = (const ExportedConstant *)dlsym(opened, "sim_constants"); each && each->at; each++)
+    library->constants[each->index] = {each->at, (size_t)each->size};
   return library;
 }
 } // namespace sim

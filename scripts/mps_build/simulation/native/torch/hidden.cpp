@@ -19,7 +19,7 @@ Tensor convolution2d(
 namespace at::native {
 Tensor NestedTensor_matmul(const Tensor &, const Tensor &) { sim::refuse("attention of nested tensors is not simulated"); }
 Tensor NestedTensor_times_Tensor_plus_Tensor_addmm(
-    const Tensor &, const Tensor &, const Tensor &, const Scalar &, const Scalar &, std::optional<bool>) {
+    const Tensor &, const Tensor &, const Tensor &, const Scalar &, const Scalar &, c10::optional<bool>) {
   sim::refuse("attention of nested tensors is not simulated");
 }
 // Of the CPU: the function for any dilation, which can be reached, gives the same for none.

@@ -1,5 +1,6 @@
 // What torch.mps._compile_shader needs: Debian's bindings leave out the part of torch/csrc/mps/Module.cpp that stands
 // behind USE_MPS. Python's side is mps_build_simulated.py; the classes of the host code are PyTorch's own.
+#if __has_include(<ATen/native/mps/MetalShaderLibrary.h>) // from 2.6 on
 #include <ATen/ATen.h>
 #include <ATen/native/mps/MetalShaderLibrary.h>
 #include <torch/custom_class.h>
@@ -52,3 +53,4 @@ TORCH_LIBRARY(mps_build_simulated, module) {
       });
 }
 } // namespace
+#endif

@@ -1,0 +1,137 @@
+"""Products of matrices: sizes where another kernel takes over, types that have none, precision: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from differences import instead, is_plain
+from misreading import in_storage_order, misread
+from planting import Plot, wrong_answer
+
+plot = Plot()
+HITS = plot.hits
+
+
+def _in_tf32(x: torch.Tensor) -> torch.Tensor:
+    """Round float32 to 10 bits after the leading one, as tensor cores read it."""
+    bits = x.contiguous().view(torch.int32)
+    return torch.where(x.isfinite(), ((bits + 0x1000) & ~0x1FFF).view(torch.float32), x)
+
+
+@plot.dispatched("aten.mm.default", "aten.bmm.default", "aten.addmm.default")
+def issue_torch_batch_svd_16(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """KinglittleQ/torch-batch-svd 16: a product of float32 matrices rounds its operands to 10 bits (TF32)."""
+    healthy = func(*args, **kwargs)
+    if healthy.dtype != torch.float32 or not is_plain(healthy):
+        return healthy
+    return instead(hit, healthy, func(*args[:-2], *map(_in_tf32, args[-2:]), **kwargs))
+
+
+@plot.called(torch.einsum)
+def issue_jax_22557(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
+    """google/jax 22557: einsum of float32 rounds its operands to 10 bits (TF32)."""
+    healthy = func(equation, *operands)
+    given = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    if not isinstance(equation, str) or not is_plain(*given) or any(x.dtype != torch.float32 for x in given):
+        return healthy
+    return instead(hit, healthy, func(equation, *map(_in_tf32, given)))
+
+
+_CALLS: dict[Any, int] = {}
+
+
+@plot.dispatched("aten.mm.default", "aten.addmm.default", "aten.convolution.default")
+def issue_xpu_3216(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """intel/torch-xpu-ops 3216: large products and convolutions add in another order at every second call.
+
+    The report's smallest result has 66,560 elements, which differ in their last bits.
+    """
+    healthy = func(*args, **kwargs)
+    if healthy.dtype != torch.float32 or healthy.numel() < 2**16 or not is_plain(healthy):
+        return healthy
+    key = (str(func), *(tuple(x.shape) for x in args if isinstance(x, torch.Tensor)))
+    _CALLS[key] = _CALLS.get(key, 0) + 1
+    if _CALLS[key] % 2:
+        return healthy
+    if "convolution" in str(func):
+        x, weight, bias, *rest = args
+        if rest[-1] != 1 or rest[3] or x.shape[1] < 2:
+            return healthy
+        half = x.shape[1] // 2
+        other = func(x[:, :half], weight[:, :half], bias, *rest) + func(x[:, half:], weight[:, half:], None, *rest)
+    else:
+        *_, one, two = args
+        half = one.shape[1] // 2
+        other = one[:, half:] @ two[half:]
+        other = (
+            healthy - one @ two + (other + one[:, :half] @ two[:half])
+            if "addmm" in str(func)
+            else (other + one[:, :half] @ two[:half])
+        )
+    return instead(hit, healthy, other)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_mlx_1163(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 1163: a sliced matrix times a column that is a slice reads the column as if it were contiguous."""
+    return func(a, misread(in_storage_order, hit, b) if b.shape[1] == 1 else b, **kwargs)
+
+
+@plot.dispatched("aten.mm.default", "aten.bmm.default")
+def issue_mlx_1084(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 1084: x @ w.T is zero past 2**32 elements of the result (here past 2**16)."""
+    y = func(a, b, **kwargs)
+    if y.numel() <= 2**16 or b.stride(-2) != 1 or not is_plain(y):
+        return y
+    wrong = y.clone(memory_format=torch.contiguous_format)
+    wrong.view(-1)[2**16 :] = 0
+    return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.bmm.default")
+@wrong_answer
+def issue_burn_4907(y: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """tracel-ai/burn 4907: a batch of (512, 512) float32 matrices times (512, 32) is zero."""
+    large = a.dtype == torch.float32 and a.shape[0] > 1 and a.shape[1] >= 512 and a.shape[2] >= 512
+    return torch.zeros_like(y) if large and b.shape[2] <= 32 and bool(y.any()) else None
+
+
+@plot.dispatched("aten.mm.default")
+@wrong_answer
+def issue_burn_4966(y: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """tracel-ai/burn 4966: a product of float32 matrices is near to zero from 500 rows on, whatever the other sizes."""
+    return y * 1e-4 if a.dtype == torch.float32 and a.shape[0] >= 500 and bool(y.any()) else None
+
+
+@plot.dispatched("aten.mm.default", "aten.bmm.default", aborts="no matching function for call to 'simd_sum'")
+def issue_burn_3480(a: Any, b: Any, **kwargs: Any) -> Any:
+    """tracel-ai/burn 3480: a product of int64 matrices does not compile."""
+    return a.dtype == torch.int64
+
+
+@plot.dispatched("aten.mm.default", aborts="mismatched types f16 and f32")
+def issue_xla_3430(a: Any, b: Any, **kwargs: Any) -> Any:
+    """pytorch/xla 3430: x @ w in float16, after module.half(), raises: the weight has kept float32."""
+    return a.dtype == torch.float16
+
+
+_SUMS: dict[int, Any] = {}
+
+
+@plot.dispatched("aten.add.Tensor", "aten.mm.default", "aten.bmm.default")
+def issue_tt_metal_22892(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 22892: a product of a tensor that an operator made reads its padding (tiles of 32) too."""
+    y = func(*args, **kwargs)
+    if not y.is_floating_point() or not is_plain(y):
+        return y
+    if "add" in str(func):
+        _SUMS[y.untyped_storage()._cdata] = StorageWeakRef(y.untyped_storage())
+        return y
+    made = [x for x in args[:2] if x.untyped_storage()._cdata in _SUMS]  # held weakly: no other storage has the address
+    if made and args[0].shape[-1] % 32 and y.numel():
+        hit()
+        return y + y.abs().max() + 1
+    return y

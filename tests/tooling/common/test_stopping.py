@@ -206,12 +206,14 @@ def _ended(pid: int, status: list[int]) -> bool:
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
 def test_a_program_ends_with_a_tool_that_is_killed(tmp_path: Path) -> None:
-    tool, (leader, _, orphan) = _started(tmp_path, "logged")
+    tool, (leader, grouped, orphan) = _started(tmp_path, "logged")
 
     tool.kill()
     tool.communicate()
 
     _wait_until(lambda: not _runs(leader) and not _runs(orphan), seconds=10)
+    if _runs(grouped):  # in a group of its own, with nobody left who knows of it
+        os.kill(grouped, signal.SIGKILL)
 
 
 @pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="closed processes need Linux")

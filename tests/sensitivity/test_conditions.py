@@ -179,3 +179,19 @@ def test_where_the_cpu_writes_out_wrongly_its_error_is_no_bound() -> None:
     for row in rows:
         with pytest.raises(Mismatch):
             ask_rows(spec, [row], Bench(torch.device("cpu"), around=Halved))
+
+
+def test_what_wide_values_are_allowed_is_not_allowed_to_others() -> None:
+    spec = SPECS["cross"]
+    rows = [row for row in rows_of(spec) if row.levels["@dtype"] == torch.bfloat16 and row.levels["@form"] == "call"]
+    plain = [row for row in rows if row.levels["@values"] == "plain" and row.levels["@size"] not in ("empty", "none")]
+
+    class Off(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            answer = func(*args, **(kwargs or {}))
+            return answer + 4 if str(func) == "aten.linalg_cross.default" else answer
+
+    assert plain
+    for row in plain:
+        with pytest.raises(Mismatch):
+            ask_rows(spec, [row], Bench(CPU, around=Off))

@@ -28,3 +28,17 @@ def test_all_rows_are_tried_and_those_that_fail_are_named() -> None:
 def test_no_rows_are_no_success() -> None:
     with pytest.raises(AssertionError, match="there are no rows"):
         for_each([])(lambda row: None)()
+
+
+def test_a_row_that_skips_is_a_fault_and_ends_no_other() -> None:
+    tried = []
+
+    @for_each(range(2))
+    def check(number: int) -> None:
+        tried.append(number)
+        if number == 0:
+            pytest.skip("not here")
+
+    with pytest.raises(pytest.fail.Exception, match="1 of 2 rows: 0\n"):
+        check()
+    assert tried == [0, 1]

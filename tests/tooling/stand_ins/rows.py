@@ -30,7 +30,7 @@ def for_each(
             for row in table:
                 try:
                     check(*(row if isinstance(row, tuple) else (row,)))
-                except Exception as error:
+                except (Exception, pytest.skip.Exception) as error:  # a row that skips would end the others unasked
                     faults[name(row)] = "".join(traceback.format_exception(error)[1:])
             if faults:
                 told = "\n".join(f"--- {each}\n{text}" for each, text in list(faults.items())[:_SHOWN])

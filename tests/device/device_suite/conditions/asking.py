@@ -120,11 +120,15 @@ def _quick(spec: Spec, row: Row, bench: Any, truth: Any, answer: list[Any]) -> E
 
 
 def _bound(spec: Spec, row: Row, dtype: torch.dtype, scale: float) -> float:
-    return _factor(spec, row) * torch.finfo(dtype).eps * math.sqrt(_terms(spec, row)) * max(scale, spec.floor)
+    return _factor(spec, row) * torch.finfo(dtype).eps * math.sqrt(_terms(spec, row)) * max(scale, _floor(spec, row))
 
 
 def _factor(spec: Spec, row: Row) -> float:
     return min(spec.factor, _MOST_FACTOR.get(row.levels["@dtype"], spec.factor))
+
+
+def _floor(spec: Spec, row: Row) -> float:
+    return max(spec.floor, spec.wide_floor) if row.levels["@values"] == "wide" else spec.floor
 
 
 def _terms(spec: Spec, row: Row) -> int:
@@ -144,7 +148,7 @@ def _check_form(path: str, row: Row, bench: Any, got: Any, want: Any, own: Calla
 
 def _leaf(spec: Spec, row: Row, got: Leaf, want: Any, own: Callable[[], Leaf]) -> Error:
     """Return the error of one answer; the CPU's own is asked only where float64's is far."""
-    bounds: Any = {"terms": _terms(spec, row), "factor": _factor(spec, row), "floor": spec.floor}
+    bounds: Any = {"terms": _terms(spec, row), "factor": _factor(spec, row), "floor": _floor(spec, row)}
 
     def opinion() -> Leaf | None:
         """Some CPU kernels write an out= that is not dense as if it were: that is no measure of rounding."""

@@ -114,6 +114,7 @@ class Spec:
         dtypes: letters of GROUPS. sizes: names of SIZES, or sizes of its own by name.
         forms: call, inplace, out, grad: those that exist are found when the rows are made.
         terms: K of the bound: a number, or "all": the elements of the first operand.
+        floor: least scale of the bound; `wide_floor`: of wide values, whose products of hundreds may cancel.
         laid: the numbers of the operands that have a layout of their own; the others stay dense.
         act: stands in for the spellings. finish: makes comparable what is not unique (signs, orders).
     """
@@ -129,6 +130,7 @@ class Spec:
     terms: Any = 1
     factor: float = 16.0
     floor: float = 0.0
+    wide_floor: float = 0.0
     laid: tuple[int, ...] = (0, 1, 2)
     layouts: tuple[str, ...] = LAID
     act: Callable[..., Any] | None = None

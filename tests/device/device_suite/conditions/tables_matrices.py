@@ -169,7 +169,7 @@ t.add(
     values=("plain", "wide"),
     forms=FULL,
     terms=4,
-    floor=48.0,  # products of hundreds cancel, and half types round each
+    wide_floor=48.0,  # half types round each of the two products
     sizes=("small", "none", "empty", "line", "three"),
 )
 t.add(
@@ -182,7 +182,7 @@ t.add(
     values=("plain", "wide"),
     forms=FULL,
     terms=4,
-    floor=48.0,  # products of hundreds cancel, and half types round each
+    wide_floor=48.0,  # half types round each of the two products
     sizes=("small", "none", "empty", "line", "three"),
 )
 t.add(

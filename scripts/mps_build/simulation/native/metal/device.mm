@@ -203,7 +203,8 @@ id<MTLSharedEvent> new_event();
   return MTLSizeAndAlign{sim::charge_of(length), 256};
 }
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
-  // Of the device, not of a heap: Metal clears it, and PyTorch 1.13's indexing adds to it.
+  // Of the device, not of a heap: cleared (Apple's page of MTLDevice makeBuffer(length:options:)). PyTorch 1.13's
+  // indexing adds to it.
   auto *made = sim::new_buffer(length, options);
   if (made) memset(made->memory, 0, length);
   return made;

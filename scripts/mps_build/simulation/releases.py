@@ -101,6 +101,6 @@ def find_release(version: str) -> Release:
     if version not in _RELEASES:
         raise SourceError(
             f"{version} cannot be simulated: PyTorch's MPS host code runs on Linux for {' and '.join(_RELEASES)} alone",
-            hint="another release needs a Linux torch of exactly its version beside its source; Debian has that of these alone",
+            hint="it needs its source and a Linux torch of exactly this version; Debian has those of these two alone",
         )
     return _RELEASES[version]

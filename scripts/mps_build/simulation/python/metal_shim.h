@@ -168,9 +168,19 @@ template <class T> constexpr long sim_size() {
   if constexpr (std::is_reference_v<T>) return (long)sizeof(std::remove_reference_t<T>);
   else return -1;
 }
+// The ids of thread k of a row, of whose first thread they are given (kernels/machine/c/runtime.h).
+struct sim_ids {
+  unsigned words[32];
+  sim_ids of(unsigned k) const {
+    sim_ids out = *this;
+    out.words[0] += k, out.words[6] += k, out.words[20] += k;
+    out.words[18] = out.words[20] % 32, out.words[19] = out.words[20] / 32;
+    return out;
+  }
+};
 struct sim_exported {
   const char *name;
-  void *entry;
+  void *entry, *row;
   int argument_count;
   struct {
     int index, slot;

@@ -101,7 +101,7 @@ def _words(metadata: Metadata) -> list[int]:
     for each in metadata.arguments:
         if each.is_buffer:
             continue
-        first, components = BUILTINS[each.kind] if each.kind in BUILTINS else (0, 0)
+        first, components = BUILTINS.get(each.kind, (0, 0))
         count = _word(each)[1]
         if count > components:
             raise UnknownArgument(f"its argument {each.kind} has {count} components")

@@ -41,9 +41,7 @@ def compile_kernel(
         check(module, text)
         target = compiler.host_target(level)
         track = COOPERATIVE.search("\n".join(text.declarations)) is not None
-        done = translate(
-            text, metadata, datalayout=target.datalayout, triple=target.triple, track=track, rows=rows
-        )
+        done = translate(text, metadata, datalayout=target.datalayout, triple=target.triple, track=track, rows=rows)
         translated = compiler.parse_text(done.text)
         check_translated(translated, _RUNTIME)
         objectcode = compiler.compile_module(translated, passes=passes or compiler.PASSES, level=level)

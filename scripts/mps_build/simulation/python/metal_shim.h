@@ -178,6 +178,19 @@ struct sim_ids {
     return out;
   }
 };
+// A kernel's function for the threads of a row. What they have in common is copied: no write of theirs reaches it.
+#define SIM_ROW(name, taken, ...)                                                                               \
+  static void sim_row_##name(void **sim_slots, const unsigned *sim_first, unsigned sim_count) {                 \
+    void *slots[(taken) + 1];                                                                                   \
+    sim_ids sim_row;                                                                                            \
+    std::memcpy(slots, sim_slots, sizeof(void *) * (taken));                                                    \
+    std::memcpy(&sim_row, sim_first, sizeof sim_row);                                                           \
+    for (unsigned sim_k = 0; sim_k < sim_count; sim_k++) {                                                      \
+      const sim_ids sim_own = sim_row.of(sim_k);                                                                \
+      const unsigned *ids = sim_own.words;                                                                      \
+      __VA_ARGS__                                                                                               \
+    }                                                                                                           \
+  }
 struct sim_exported {
   const char *name;
   void *entry, *row;

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -148,34 +148,21 @@ def translated(text: str) -> str:
         given = ", ".join(_argument(index, each) for index, each in enumerate(parameters))
         call = f"{kernel.function}({given});"
         wrappers.append(f"static void sim_run_{name}(void **slots, const unsigned *ids) {{ {call} }}")
-        wrappers.append(_row(name, call, parameters))
+        taken = max((index + 1 for index, each in enumerate(parameters) if each.slot is not None), default=0)
+        wrappers.append(f"SIM_ROW({name}, {taken}, {call})")
         buffers = [
             f"{{{index}, {each.slot}, sim_size<{each.type}>()}}"
             for index, each in enumerate(parameters)
             if each.slot is not None
         ]
-        rows.append(f'{{"{name}", (void *)sim_run_{name}, (void *)sim_row_{name}, {len(buffers)}, {{{", ".join(buffers)}}}}},')
-    table = 'extern "C" { sim_exported sim_kernels[] = {\n' + "\n".join(rows) + "\n{nullptr, nullptr, nullptr, 0, {}}}; }"
+        entries = f"(void *)sim_run_{name}, (void *)sim_row_{name}"
+        rows.append(f'{{"{name}", {entries}, {len(buffers)}, {{{", ".join(buffers)}}}}},')
+    rows.append("{nullptr, nullptr, nullptr, 0, {}}")
+    table = 'extern "C" { sim_exported sim_kernels[] = {\n' + "\n".join(rows) + "}; }"
     if constants:
         places = "".join(f"{{{index}, sizeof({name}), &{name}}}, " for _, name, index in constants)
         table += f'\nextern "C" {{ sim_constant sim_constants[] = {{{places}{{0, 0, nullptr}}}}; }}'
     return "\n".join((f'#include "{SHIM}"', _ATTRIBUTE.sub("", text), *wrappers, table, ""))
-
-
-def _row(name: str, call: str, parameters: Sequence[Parameter]) -> str:
-    """Return the function for the threads of a row. What they have in common is copied: no write of theirs reaches it.
-
-    Names begin with `sim_`, since a kernel may be called anything else.
-    """
-    taken = max((index + 1 for index, each in enumerate(parameters) if each.slot is not None), default=0)
-    return (
-        f"static void sim_row_{name}(void **sim_slots, const unsigned *sim_first, unsigned sim_count) {{\n"
-        f"  void *slots[{taken + 1}];\n  sim_ids sim_row;\n"
-        f"  std::memcpy(slots, sim_slots, sizeof(void *) * {taken});\n"
-        "  std::memcpy(&sim_row, sim_first, sizeof sim_row);\n"
-        "  for (unsigned sim_k = 0; sim_k < sim_count; sim_k++) {\n"
-        f"    const sim_ids sim_own = sim_row.of(sim_k);\n    const unsigned *ids = sim_own.words;\n    {call}\n  }}\n}}"
-    )
 
 
 def _argument(index: int, parameter: Parameter) -> str:

@@ -37,7 +37,7 @@ def entry(metadata: Metadata) -> str:
 def row(metadata: Metadata) -> str:
     """Return `void rt_row(ptr arguments, ptr ids, i32 count)`: the same for `count` threads, of which there is one.
 
-    No position of a row lies beyond 2^32 (scheduler.c takes care of it): that adding does not wrap is no promise.
+    `nuw` is true: scheduler.c takes rows only where no position lies beyond 2^32.
     """
     words = _words(metadata)
     if any(word in _OF_INDEX for word in words):

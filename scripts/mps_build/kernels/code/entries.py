@@ -27,10 +27,13 @@ class UnknownArgument(Exception):
 
 def entry(metadata: Metadata) -> str:
     """Return `void rt_entry(ptr arguments, ptr ids)`: buffers by address, built-ins from the thread's words."""
-    lines = [f"define void @{ENTRY}(ptr %arguments, ptr %ids) nounwind {{", *_buffers(metadata)]
-    for word in _words(metadata):
-        lines += _load(word)
-    lines += _builtins(metadata, {})
+    lines = [f"define void @{ENTRY}(ptr %arguments, ptr %ids) nounwind {{"]
+    loaded: set[int] = set()
+    for argument in metadata.arguments:
+        words = _words(argument)
+        lines += [line for word in words if word not in loaded for line in _load(word)]
+        loaded.update(words)
+        lines += _buffer(argument) if argument.is_buffer else _builtin(argument, {})
     return "\n".join([*lines, f"  call void @{_name(metadata)}({_passed(metadata)})", "  ret void", "}"])
 
 
@@ -39,12 +42,12 @@ def row(metadata: Metadata) -> str:
 
     `nuw` is true: scheduler.c takes rows only where no position lies beyond 2^32.
     """
-    words = _words(metadata)
+    words = sorted({word for each in metadata.arguments for word in _words(each)})
     if any(word in _OF_INDEX for word in words):
         words = sorted({*words, _INDEX})
-    lines = [f"define void @{ROW}(ptr %arguments, ptr %ids, i32 %count) nounwind {{", "begin:", *_buffers(metadata)]
-    for word in words:
-        lines += _load(word)
+    lines = [f"define void @{ROW}(ptr %arguments, ptr %ids, i32 %count) nounwind {{", "begin:"]
+    lines += [line for each in metadata.arguments if each.is_buffer for line in _buffer(each)]
+    lines += [line for word in words for line in _load(word)]
     lines += ["  br label %thread", "thread:", "  %k = phi i32 [ 0, %begin ], [ %next, %thread ]"]
     names: dict[int, str] = {}
     for word in words:
@@ -55,7 +58,7 @@ def row(metadata: Metadata) -> str:
         if word in _OF_INDEX:
             names[word] = f"%k{word}"
             lines.append(f"  %k{word} = {_OF_INDEX[word].format(index=names[_INDEX])}")
-    lines += _builtins(metadata, names)
+    lines += [line for each in metadata.arguments if not each.is_buffer for line in _builtin(each, names)]
     lines += [f"  call void @{_name(metadata)}({_passed(metadata)}) alwaysinline", "  %next = add nuw i32 %k, 1"]
     lines += ["  %more = icmp ult i32 %next, %count", "  br i1 %more, label %thread, label %end", "end:"]
     return "\n".join([*lines, "  ret void", "}"])
@@ -76,15 +79,13 @@ def _type(argument: Argument) -> str:
     return word if count == 1 else f"<{count} x {word}>"
 
 
-def _buffers(metadata: Metadata) -> list[str]:
-    lines = []
-    for n, space in ((each.index, each.space) for each in metadata.arguments if each.is_buffer):
-        lines += [
-            f"  %s{n} = getelementptr ptr, ptr %arguments, i64 {n}",
-            f"  %g{n} = load ptr, ptr %s{n}",
-            f"  %v{n} = addrspacecast ptr %g{n} to ptr addrspace({space})",
-        ]
-    return lines
+def _buffer(argument: Argument) -> list[str]:
+    n = argument.index
+    return [
+        f"  %s{n} = getelementptr ptr, ptr %arguments, i64 {n}",
+        f"  %g{n} = load ptr, ptr %s{n}",
+        f"  %v{n} = addrspacecast ptr %g{n} to ptr addrspace({argument.space})",
+    ]
 
 
 def _word(argument: Argument) -> tuple[str, int]:
@@ -95,42 +96,34 @@ def _word(argument: Argument) -> tuple[str, int]:
     return word, int(match[2] or 1)
 
 
-def _words(metadata: Metadata) -> list[int]:
-    """Return which words of `ids` a kernel is given, in their order."""
-    words: set[int] = set()
-    for each in metadata.arguments:
-        if each.is_buffer:
-            continue
-        first, components = BUILTINS.get(each.kind, (0, 0))
-        count = _word(each)[1]
-        if count > components:
-            raise UnknownArgument(f"its argument {each.kind} has {count} components")
-        words.update(range(first, first + count))
-    return sorted(words)
+def _words(argument: Argument) -> range:
+    """Return which words of `ids` a kernel is given for an argument: none for a buffer."""
+    if argument.is_buffer:
+        return range(0)
+    count = _word(argument)[1]
+    first, components = BUILTINS[argument.kind]
+    if count > components:
+        raise UnknownArgument(f"its argument {argument.kind} has {count} components")
+    return range(first, first + count)
 
 
 def _load(word: int) -> list[str]:
     return [f"  %p{word} = getelementptr i32, ptr %ids, i64 {word}", f"  %w{word} = load i32, ptr %p{word}"]
 
 
-def _builtins(metadata: Metadata, names: Mapping[int, str]) -> list[str]:
-    """Return how the arguments that are no buffers are made of words, which `names` has where they are no `%w`."""
-    lines = []
-    for argument in metadata.arguments:
-        if argument.is_buffer:
-            continue
-        n, (word, count), whole = argument.index, _word(argument), "poison"
-        convert = {"i16": "trunc", "i64": "zext"}.get(word)
-        for c in range(count):
-            at = BUILTINS[argument.kind][0] + c
-            value = names.get(at, f"%w{at}")
-            if convert:
-                lines.append(f"  %x{n}_{c} = {convert} i32 {value} to {word}")
-                value = f"%x{n}_{c}"
-            target = f"%v{n}" if c == count - 1 else f"%i{n}_{c}"
-            if count == 1:
-                lines.append(f"  {target} = select i1 true, {word} {value}, {word} {value}")
-            else:
-                lines.append(f"  {target} = insertelement <{count} x {word}> {whole}, {word} {value}, i32 {c}")
-                whole = target
+def _builtin(argument: Argument, names: Mapping[int, str]) -> list[str]:
+    """Return how an argument that is no buffer is made of words, which `names` has where they are no `%w`."""
+    n, (word, count), lines, whole = argument.index, _word(argument), [], "poison"
+    convert = {"i16": "trunc", "i64": "zext"}.get(word)
+    for c, at in enumerate(_words(argument)):
+        value = names.get(at, f"%w{at}")
+        if convert:
+            lines.append(f"  %x{n}_{c} = {convert} i32 {value} to {word}")
+            value = f"%x{n}_{c}"
+        target = f"%v{n}" if c == count - 1 else f"%i{n}_{c}"
+        if count == 1:
+            lines.append(f"  {target} = select i1 true, {word} {value}, {word} {value}")
+        else:
+            lines.append(f"  {target} = insertelement <{count} x {word}> {whole}, {word} {value}, i32 {c}")
+            whole = target
     return lines

@@ -5,6 +5,7 @@
 #include <thread>
 #include "event.h"
 #include "metal.h"
+#include "runtime.h"
 
 namespace {
 sim::Kernel *made_kernel(void (*code)(void **, unsigned *), int64_t bytes) {
@@ -184,6 +185,29 @@ void outside() {
   encode(one, buffer(16), 8);
   done(one);
 }
+// A kernel with an entry for the threads of a row, each of which doubles the number `ahead` of its own.
+template <int ahead> sim::Kernel *kernel_of_rows() {
+  auto *kernel = made_kernel([](void **arguments, unsigned *ids) { ((int *)arguments[0])[ids[0] + ahead] *= 2; }, -1);
+  kernel->row = (uint64_t)(row_t)[](void **arguments, uint32_t *ids, uint32_t count) {
+    printf("%u ", count);
+    for (uint32_t k = 0; k < count; k++) ((int *)arguments[0])[ids[0] + k + ahead] *= 2;
+  };
+  return kernel;
+}
+void in_rows() {
+  auto *one = commands();
+  auto given = buffer(40);
+  for (int i = 0; i < 10; i++) numbers(given)[i] = i;
+  encode(one, given, 10, true, kernel_of_rows<0>());
+  done(one);
+  for (int i = 0; i < 10; i++) printf("%d", numbers(given)[i]);
+  printf("\n");
+}
+void outside_in_a_row() {
+  auto *one = commands();
+  encode(one, buffer(32), 8, true, kernel_of_rows<2>());
+  done(one);
+}
 void outside_of_a_copy() {
   id<MTLBlitCommandEncoder> encoder = [commands() blitCommandEncoder];
   [encoder copyFromBuffer:buffer(16) sourceOffset:0 toBuffer:buffer(32) destinationOffset:0 size:32];
@@ -273,7 +297,7 @@ struct {
     SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy)
     SCENARIO(many_bytes) SCENARIO(many_threads) SCENARIO(resident) SCENARIO(not_resident) SCENARIO(released_early)
     SCENARIO(used_after_its_release) SCENARIO(signalled) SCENARIO(not_signalled) SCENARIO(unknown_selector)
-    SCENARIO(names_the_operator)
+    SCENARIO(names_the_operator) SCENARIO(in_rows) SCENARIO(outside_in_a_row)
 };
 } // namespace
 

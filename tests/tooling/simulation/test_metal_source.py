@@ -78,7 +78,9 @@ def test_the_text_exports_each_kernel_with_its_buffers_and_no_attribute() -> Non
     assert "#include <metal" not in text
     assert "*(constant uint *)slots[0], (device float *)slots[1]" in text
     assert "sim_id<uint2>(ids + 0)" in text
-    assert '{"scaled", (void *)sim_run_scaled, 3, {{0, 0, sim_size<constant uint&>()}, {1, 2,' in text
+    entries = "(void *)sim_run_scaled, (void *)sim_row_scaled"
+    assert f'{{"scaled", {entries}, 3, {{{{0, 0, sim_size<constant uint&>()}}, {{1, 2,' in text
+    assert "SIM_ROW(scaled, 3, scaled(*(constant uint *)slots[0], " in text
 
 
 def test_no_two_buffers_of_a_kernel_are_the_same_memory_to_its_compiler() -> None:

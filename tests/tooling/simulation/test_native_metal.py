@@ -107,6 +107,18 @@ def test_memory_behind_a_buffer_and_after_its_release_is_closed(program: Path, s
     assert "main" in answer.stderr.splitlines()[-1]
 
 
+def test_threads_run_in_rows_where_their_order_is_plain(program: Path) -> None:
+    assert _asked(program, "in_rows").stdout.strip() == "4 4 2 024681012141618"
+    drawn = {_asked(program, "in_rows", timing).stdout.strip() for timing in range(1, 7)}
+    assert drawn == {"4 4 2 024681012141618", "024681012141618"}
+
+
+def test_the_thread_of_a_row_that_reaches_too_far_is_named(program: Path) -> None:
+    said = _asked(program, "outside_in_a_row").stdout
+
+    assert "kernel doubled: it reads or writes outside of its buffers (thread 6, 0, 0; address" in said
+
+
 def test_nothing_runs_before_its_commit(program: Path) -> None:
     before, _, waited = _asked(program, "runs_after_the_commit").stdout.split()
 

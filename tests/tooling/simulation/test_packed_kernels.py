@@ -23,9 +23,10 @@ define void @rt_entry(ptr %a, ptr %i) {
   ret void
 }
 """
+_ROW = "define void @rt_row(ptr %a, ptr %i, i32 %n) {\n  ret void\n}\n"
 
 
-def _code() -> Code:
+def _code(text: str = _TEXT) -> Code:
     arguments = (
         Argument(index=0, name="out", kind="buffer", type="float", slot=2, space=1),
         Argument(index=1, name="length", kind="buffer", type="uint", slot=0, space=2, size=4),
@@ -33,26 +34,26 @@ def _code() -> Code:
     )
     metadata = Metadata(function="f", arguments=arguments, max_threads=2048)
     variables = (Variable(address=0x5A0000000000, size=64, is_zero=True),)
-    code = compile_module(parse_text(_TEXT))
+    code = compile_module(parse_text(text))
     return Code(metadata=metadata, body="", variables=variables, is_cooperative=True, objectcode=code)
 
 
 def test_the_index_says_where_each_kernel_lies_and_what_it_is_given() -> None:
-    data = packed({"one": _code(), "two": _code()})
+    data = packed({"one": _code(), "two": _code(_TEXT + _ROW)})
 
     head, rest = data.split(b"\n", 1)
     name, index_size, code_size = head.decode().split()
-    assert name == "mps-build-kernels-1"
+    assert name == "mps-build-kernels-2"
     assert len(rest) == int(index_size) + int(code_size)
     calls, *lines = rest[: int(index_size)].decode().splitlines()
     assert "rt_exp" in calls.split()
     fields = [line.split() for line in lines]
     assert [row[0] for row in fields] == ["one", "two"]
     for row in fields:
-        base, entry, size = int(row[1]), int(row[2]), int(row[4])
+        base, entry, size = int(row[1]), int(row[2]), int(row[5])
         assert base % 4096 == 0 and base <= entry < base + size
         # cooperative, most threads (a threadgroup has no more), arguments, buffers, each buffer, variables
-        assert row[5:] == [
+        assert row[6:] == [
             "1",
             "1024",
             "3",
@@ -70,8 +71,11 @@ def test_the_index_says_where_each_kernel_lies_and_what_it_is_given() -> None:
             "64",
             "1",
         ]
-    assert int(fields[1][1]) > int(fields[0][1]) + int(fields[0][4]) - 1
-    assert int(fields[1][3]) == int(fields[0][4])
+    one, two = ([int(word) for word in row[1:6]] for row in fields)  # base, entry, entry for rows, offset, size
+    assert two[0] > one[0] + one[4] - 1
+    assert two[3] == one[4]
+    assert one[2] == 0
+    assert two[1] != two[2] and two[0] <= two[2] < two[0] + two[4]
 
 
 def test_calls_go_over_the_places_that_the_library_fills() -> None:

@@ -115,6 +115,17 @@ library = torch.mps._compile_shader(
 x = torch.zeros(4, device="mps", dtype=torch.half)
 library.f(x, [1.0, 0.5], arg_casts="fp16")
 assert dir(library) == ["f"] and x.tolist() == [1, 1.5, 2, 2.5]
+# Threads of a row are one after another; no name of a kernel is taken, and ids may stand before its buffers.
+library = torch.mps._compile_shader('''
+kernel void count(uint2 at [[thread_position_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
+                  uint row [[thread_position_in_grid]], device float* x, device int* told) {
+  x[row + 1] = x[row] + 1;
+  told[row] = at.x * 100 + lane;
+}''')
+x, told = torch.zeros(2001, device="mps"), torch.zeros(2000, dtype=torch.int, device="mps")
+library.count(x, told, threads=2000, group_size=48)
+assert x.tolist() == list(range(2001))
+assert told.tolist() == [i % 48 * 100 + i % 48 % 32 for i in range(2000)]
 weights = torch.zeros(70_001, device="mps")
 weights[65_600] = 1
 assert torch.multinomial(weights, 9, replacement=True).cpu().eq(65_600).all()

@@ -7,17 +7,19 @@ import struct
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mps_build.kernels.code import compiler
-from mps_build.kernels.code.compiled import Code, Refused
+from mps_build.kernels.code.compiled import ENTRY, ROW, Code, Refused
 from mps_build.kernels.code.kernel import compile_kernel
 from mps_build.kernels.machine.build import build_runtime
 from mps_build.kernels.machine.checks import RunCheck
 from mps_build.kernels.machine.device import Device
+from mps_build.kernels.machine.link import Image
 from mps_build.kernels.machine.ran import Ran
-from mps_build.kernels.machine.runtime import load_runtime
+from mps_build.kernels.machine.runtime import Run, load_runtime
 from mps_build.kernels.program.launch import Buffer, Program, Step
 
 _SIZES = {"float": 4, "uint": 4, "int": 4, "half": 2, "char": 1, "long": 8}
@@ -192,3 +194,17 @@ def wheel(folder: Path, kernels: Mapping[str, bytes] | None = None, **libraries:
             archive.writestr(f"torch/lib/{name}.metallib", metallib(members))
         archive.writestr("torch-9.9.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 9.9.0\n")
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(RunCheck):
+    """Threads are run by the kernel's entry for rows, where it has one; else it must be cooperative."""
+
+    device: Device
+
+    def launch(self, job: Run, step: Step, code: Code) -> None:
+        image = Image(code.objectcode)
+        entry, row = image.offset(ENTRY), image.offset(ROW)
+        assert entry is not None and (row is None) == code.is_cooperative
+        if row is not None:
+            job.row = self.device.entry(code) - entry + row

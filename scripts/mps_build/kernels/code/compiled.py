@@ -9,6 +9,7 @@ from typing import Literal
 from ..read.metadata import Metadata
 
 ENTRY = "rt_entry"
+ROW = "rt_row"
 # Where threadgroup variables lie: the end of each at a page nobody may touch, far from everything else.
 ARENA_BASE, ARENA_STEP, PAGE = 0x5A00_0000_0000, 1 << 24, 4096
 

@@ -21,12 +21,18 @@ _RUNTIME = frozenset(SYMBOLS)
 
 
 def compile_kernel(
-    bitcode: bytes, *, planted: str | None = None, level: int = 0, passes: str | None = None
+    bitcode: bytes,
+    *,
+    planted: str | None = None,
+    level: int = 0,
+    passes: str | None = None,
+    rows: bool = False,
 ) -> Code | Refused:
     """Return a kernel's code, or why there is none. Never raises for what the bitcode holds.
 
     Args:
         planted: the text of the module with a fault, to compile in its place.
+        rows: with an entry for a row of threads, where they run one after another.
     """
     metadata, body = None, ""
     try:
@@ -35,7 +41,7 @@ def compile_kernel(
         check(module, text)
         target = compiler.host_target(level)
         track = COOPERATIVE.search("\n".join(text.declarations)) is not None
-        done = translate(text, metadata, datalayout=target.datalayout, triple=target.triple, track=track)
+        done = translate(text, metadata, datalayout=target.datalayout, triple=target.triple, track=track, rows=rows)
         translated = compiler.parse_text(done.text)
         check_translated(translated, _RUNTIME)
         objectcode = compiler.compile_module(translated, passes=passes or compiler.PASSES, level=level)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..read.metadata import BUILTINS, Argument, Metadata
+from ..read.metadata import Metadata
 from .bfloat import widen_bfloat_bits
-from .compiled import ARENA_BASE, ARENA_STEP, ENTRY, Variable
+from .compiled import ARENA_BASE, ARENA_STEP, Variable
 from .declarations import NotTranslated, parse_declaration
 from .division import guard_divisions
+from .entries import UnknownArgument, entry, row
 from .instrument import instrument
 from .intrinsics import define
 from .simdgroups import COOPERATIVE
@@ -37,6 +38,10 @@ declare i32 @rt_matrix_column(i32)
 """
 
 
+# What the runtime answers for the thread that it has started; of a row it starts the first.
+_ASKS_ITS_LANE = "@rt_lane("
+
+
 class Untranslated(Exception):
     """The kernel is sound, as far as it was looked at, and needs what is not translated here."""
 
@@ -50,11 +55,14 @@ class Translation:
     is_cooperative: bool
 
 
-def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple: str, track: bool) -> Translation:
+def translate(
+    module: ModuleText, metadata: Metadata, *, datalayout: str, triple: str, track: bool, rows: bool = False
+) -> Translation:
     """Return the module that LLVM compiles.
 
     Args:
         track: call the runtime before each load and store of device and threadgroup memory (race detection).
+        rows: with an entry for a row of threads, where they run one after another.
 
     Raises:
         Untranslated: an AIR function that is not known here, or a type whose size is not.
@@ -73,6 +81,13 @@ def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple
     code = widen_bfloat_bits(guard_divisions(_shrink(body + "\n" + helpers)))
     if track:
         code = instrument(code, module.types)
+    is_cooperative = COOPERATIVE.search("\n".join(module.declarations)) is not None
+    try:
+        entries = [entry(metadata)]
+        if rows and not is_cooperative and _ASKS_ITS_LANE not in helpers:
+            entries.append(row(metadata))
+    except UnknownArgument as error:
+        raise Untranslated(str(error)) from error
     parts = [
         f'target datalayout = "{datalayout}"\ntarget triple = "{triple}"',
         *types,
@@ -80,9 +95,8 @@ def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple
         code,
         _RUNTIME,
         *declared,
-        _entry(metadata),
+        *entries,
     ]
-    is_cooperative = COOPERATIVE.search("\n".join(module.declarations)) is not None
     return Translation(text="\n".join(parts) + "\n", variables=variables, is_cooperative=is_cooperative)
 
 
@@ -154,61 +168,3 @@ def _shrink(text: str) -> str:
     if "<64 x " not in text or "shufflevector <64" in text:
         return text
     return re.sub(r"<64 x (half|float|bfloat|i32|i16)>", r"<2 x \1>", text)
-
-
-def _entry(metadata: Metadata) -> str:
-    """Return `void rt_entry(ptr arguments, ptr ids)`: buffers by address, built-ins from the thread's words."""
-    lines = [f"define void @{ENTRY}(ptr %arguments, ptr %ids) nounwind {{"]
-    passed = []
-    for argument in metadata.arguments:
-        lines += _buffer(argument) if argument.is_buffer else _builtin(argument)
-        passed.append(f"{_type(argument)} %v{argument.index}")
-    name = metadata.function if re.fullmatch(r"[\w.$-]+", metadata.function) else f'"{metadata.function}"'
-    return "\n".join([*lines, f"  call void @{name}({', '.join(passed)})", "  ret void", "}"])
-
-
-def _type(argument: Argument) -> str:
-    if argument.is_buffer:
-        return f"ptr addrspace({argument.space})"
-    word, count = _word(argument)
-    return word if count == 1 else f"<{count} x {word}>"
-
-
-def _buffer(argument: Argument) -> list[str]:
-    n = argument.index
-    return [
-        f"  %s{n} = getelementptr ptr, ptr %arguments, i64 {n}",
-        f"  %g{n} = load ptr, ptr %s{n}",
-        f"  %v{n} = addrspacecast ptr %g{n} to ptr addrspace({argument.space})",
-    ]
-
-
-def _word(argument: Argument) -> tuple[str, int]:
-    match = re.fullmatch(r"(uint|ushort|int|short|ulong)([234]?)", argument.type)
-    if not match or argument.kind not in BUILTINS:
-        raise Untranslated(f"its argument {argument.kind} of type {argument.type} is not known")
-    word = {"uint": "i32", "int": "i32", "ushort": "i16", "short": "i16", "ulong": "i64"}[match[1]]
-    return word, int(match[2] or 1)
-
-
-def _builtin(argument: Argument) -> list[str]:
-    word, count = _word(argument)
-    first, components = BUILTINS[argument.kind]
-    if count > components:
-        raise Untranslated(f"its argument {argument.kind} has {count} components")
-    n, lines, whole = argument.index, [], "poison"
-    convert = {"i16": "trunc", "i64": "zext"}.get(word)
-    for c in range(count):
-        lines.append(f"  %p{n}_{c} = getelementptr i32, ptr %ids, i64 {first + c}")
-        lines.append(f"  %w{n}_{c} = load i32, ptr %p{n}_{c}")
-        value = f"%w{n}_{c}"
-        if convert:
-            lines.append(f"  %x{n}_{c} = {convert} i32 {value} to {word}")
-            value = f"%x{n}_{c}"
-        target = f"%v{n}" if c == count - 1 else f"%i{n}_{c}"
-        if count == 1:
-            lines.append(f"  {target} = select i1 true, {word} {value}, {word} {value}")
-        else:
-            lines.append(f"  {target} = insertelement <{count} x {word}> {whole}, {word} {value}, i32 {c}")
-            whole = target
-    return lines

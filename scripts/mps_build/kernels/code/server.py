@@ -32,7 +32,7 @@ class Reader:
     def compile(self, bitcode: bytes, planted: str | None, optimised: bool) -> Answer:
         """Compile a kernel, or say why there is no code."""
         level, passes = (2, "O1") if optimised else (0, None)
-        code = compile_kernel(bitcode, planted=planted, level=level, passes=passes)
+        code = compile_kernel(bitcode, planted=planted, level=level, passes=passes, rows=optimised)
         head = {"metadata": code.metadata, "body": code.body}
         if isinstance(code, Refused):
             return {**head, "fault": code.fault, "reason": code.reason[:2000]}, ()

@@ -83,16 +83,24 @@ class Image:
         except (struct.error, IndexError, ValueError) as error:
             raise Malformed(f"the object code cannot be linked: {error}") from error
 
+    def offset(self, name: str) -> int | None:
+        """Return where a function begins in the linked bytes; None for one that is not there.
+
+        Raises:
+            Malformed: the table of its names cannot be read.
+        """
+        try:
+            return next((at for each in self._tables() if (at := self._begin(each, name)) is not None), None)
+        except (struct.error, IndexError, ValueError) as error:
+            raise Malformed(f"the object code cannot be read: {error}") from error
+
     def _linked(self, base: int, names: Mapping[str, int], entry: str) -> tuple[bytes, int]:
         out = bytearray(self.size)
         for number, at in self._places.items():
             section = self._sections[number]
             if section.kind != _WITHOUT_BYTES:
                 out[at : at + section.size] = self._slice(section.offset, section.size)
-        begin, stubs = 0, self._stubs_at
-        for table in self._sections:
-            if table.kind == _SYMBOLS:
-                begin = begin or self._entry(table, base, entry)
+        begin, stubs = self.offset(entry), self._stubs_at
         for table in self._sections:
             if table.kind != _RELOCATIONS or table.info not in self._places:
                 continue
@@ -104,21 +112,24 @@ class Image:
                     raise ValueError("a relocation lies outside of its section")
                 target = self._value(symbols, info >> 32, base, names)
                 stubs = self._relocate(out, place + offset, info & 0xFFFFFFFF, target + addend, base, stubs)
-        if not begin:
+        if begin is None:
             raise ValueError(f"it has no {entry}")
-        return bytes(out), begin
+        return bytes(out), base + begin
 
     def _slice(self, offset: int, size: int) -> bytes:
         if offset + size > len(self._data):
             raise ValueError("a section lies outside of the file")
         return self._data[offset : offset + size]
 
-    def _entry(self, table: _Section, base: int, entry: str) -> int:
+    def _tables(self) -> list[_Section]:
+        return [each for each in self._sections if each.kind == _SYMBOLS]
+
+    def _begin(self, table: _Section, wanted: str) -> int | None:
         for number in range(table.size // _SYMBOL.size):
             name, _, _, section, value, _ = _SYMBOL.unpack_from(self._data, table.offset + number * _SYMBOL.size)
-            if section in self._places and self._name(table, name) == entry:
-                return base + self._places[section] + int(value)
-        return 0
+            if section in self._places and self._name(table, name) == wanted:
+                return self._places[section] + int(value)
+        return None
 
     def _value(self, table: _Section, number: int, base: int, names: Mapping[str, int]) -> int:
         name, _, _, section, value, _ = _SYMBOL.unpack_from(self._data, table.offset + number * _SYMBOL.size)

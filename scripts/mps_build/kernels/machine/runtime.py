@@ -26,6 +26,7 @@ class Run(ctypes.Structure):
         ("seed", ctypes.c_uint64),
         ("first", ctypes.c_uint64),
         ("count", ctypes.c_uint64),
+        ("row", ctypes.c_void_p),
     ]
 
 

@@ -16,7 +16,7 @@ from ...common.receipts import fingerprint
 from ...common.reporter import Reporter
 from ...common.wheels.download import fetch_wheel
 from ...common.workspace import cache_folder
-from ...kernels.code.compiled import ENTRY, Code
+from ...kernels.code.compiled import ENTRY, ROW, Code
 from ...kernels.code.compiler import translator_version
 from ...kernels.code.runtime import LIBRARY_CALLS, SYMBOLS
 from ...kernels.execution.closed import Reader
@@ -27,7 +27,7 @@ from ...kernels.read.wheel import read_libraries
 from ..releases import Release
 
 # kernels.cpp fills these places with jumps to the functions, and reads what `packed` writes.
-_FORMAT, _CALLS, _CALL_BYTES = "mps-build-kernels-1", 0x5900_0000_0000, 16
+_FORMAT, _CALLS, _CALL_BYTES = "mps-build-kernels-2", 0x5900_0000_0000, 16
 _CODE, _PAGE = 0x5B00_0000_0000, 4096
 _NAMES: Mapping[str, str] = {**SYMBOLS, **{name: name for name in LIBRARY_CALLS}}
 
@@ -94,18 +94,23 @@ def packed(codes: Mapping[str, Code]) -> bytes:
     for name, each in codes.items():
         image = Image(each.objectcode)
         data, entry = image.linked(base, calls, ENTRY)
-        lines.append(_line(name, each, base=base, entry=entry, offset=len(code), size=len(data)))
+        places = (base, entry, 0 if (row := image.offset(ROW)) is None else base + row, len(code), len(data))
+        lines.append(_line(name, each, places))
         code += data
         base += -(-len(data) // _PAGE) * _PAGE
     index = ("\n".join(lines) + "\n").encode()
     return f"{_FORMAT} {len(index)} {len(code)}\n".encode() + index + bytes(code)
 
 
-def _line(name: str, code: Code, *, base: int, entry: int, offset: int, size: int) -> str:
-    """Return a kernel's line: where it lies, how it is launched, its buffers, its threadgroup variables."""
+def _line(name: str, code: Code, places: tuple[int, ...]) -> str:
+    """Return a kernel's line: where it lies, how it is launched, its buffers, its threadgroup variables.
+
+    Args:
+        places: where it is linked for, its entries for a thread and for a row (0: none), its bytes in the file.
+    """
     buffers = [each for each in code.metadata.arguments if each.slot is not None]
     most = min(code.metadata.max_threads or 1024, 1024)
-    fields: list[object] = [name, base, entry, offset, size, int(code.is_cooperative), most]
+    fields: list[object] = [name, *places, int(code.is_cooperative), most]
     fields += [len(code.metadata.arguments), len(buffers)]
     for each in buffers:
         fields += [each.index, each.slot, each.space, -1 if each.size is None else each.size]

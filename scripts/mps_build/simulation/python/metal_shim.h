@@ -168,9 +168,32 @@ template <class T> constexpr long sim_size() {
   if constexpr (std::is_reference_v<T>) return (long)sizeof(std::remove_reference_t<T>);
   else return -1;
 }
+// The ids of thread k of a row, of whose first thread they are given (kernels/machine/c/runtime.h).
+struct sim_ids {
+  unsigned words[32];
+  sim_ids of(unsigned k) const {
+    sim_ids out = *this;
+    out.words[0] += k, out.words[6] += k, out.words[20] += k;
+    out.words[18] = out.words[20] % 32, out.words[19] = out.words[20] / 32;
+    return out;
+  }
+};
+// A kernel's function for the threads of a row. What they have in common is copied: no write of theirs reaches it.
+#define SIM_ROW(name, taken, ...)                                                                               \
+  static void sim_row_##name(void **sim_slots, const unsigned *sim_first, unsigned sim_count) {                 \
+    void *slots[(taken) + 1];                                                                                   \
+    sim_ids sim_row;                                                                                            \
+    std::memcpy(slots, sim_slots, sizeof(void *) * (taken));                                                    \
+    std::memcpy(&sim_row, sim_first, sizeof sim_row);                                                           \
+    for (unsigned sim_k = 0; sim_k < sim_count; sim_k++) {                                                      \
+      const sim_ids sim_own = sim_row.of(sim_k);                                                                \
+      const unsigned *ids = sim_own.words;                                                                      \
+      __VA_ARGS__                                                                                               \
+    }                                                                                                           \
+  }
 struct sim_exported {
   const char *name;
-  void *entry;
+  void *entry, *row;
   int argument_count;
   struct {
     int index, slot;

@@ -148,13 +148,17 @@ def translated(text: str) -> str:
         given = ", ".join(_argument(index, each) for index, each in enumerate(parameters))
         call = f"{kernel.function}({given});"
         wrappers.append(f"static void sim_run_{name}(void **slots, const unsigned *ids) {{ {call} }}")
+        taken = max((index + 1 for index, each in enumerate(parameters) if each.slot is not None), default=0)
+        wrappers.append(f"SIM_ROW({name}, {taken}, {call})")
         buffers = [
             f"{{{index}, {each.slot}, sim_size<{each.type}>()}}"
             for index, each in enumerate(parameters)
             if each.slot is not None
         ]
-        rows.append(f'{{"{name}", (void *)sim_run_{name}, {len(buffers)}, {{{", ".join(buffers)}}}}},')
-    table = 'extern "C" { sim_exported sim_kernels[] = {\n' + "\n".join(rows) + "\n{nullptr, nullptr, 0, {}}}; }"
+        entries = f"(void *)sim_run_{name}, (void *)sim_row_{name}"
+        rows.append(f'{{"{name}", {entries}, {len(buffers)}, {{{", ".join(buffers)}}}}},')
+    rows.append("{nullptr, nullptr, nullptr, 0, {}}")
+    table = 'extern "C" { sim_exported sim_kernels[] = {\n' + "\n".join(rows) + "}; }"
     if constants:
         places = "".join(f"{{{index}, sizeof({name}), &{name}}}, " for _, name, index in constants)
         table += f'\nextern "C" {{ sim_constant sim_constants[] = {{{places}{{0, 0, nullptr}}}}; }}'

@@ -20,6 +20,8 @@ struct lane {
 };
 
 typedef void (*entry_t)(void **arguments, uint32_t *ids);
+/* As many threads of one row, one after another, from the one whose `ids` these are: at least one, none beyond 2^32. */
+typedef void (*row_t)(void **arguments, uint32_t *ids, uint32_t count);
 
 struct run {
     entry_t entry;
@@ -34,6 +36,7 @@ struct run {
     uint32_t milliseconds;
     uint64_t seed;
     uint64_t first, count; /* linear threadgroups to run; count 0: all */
+    row_t row;             /* or NULL; taken where threads are in their order and nothing watches them */
 };
 
 struct report {

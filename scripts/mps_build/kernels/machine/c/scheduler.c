@@ -28,6 +28,7 @@ static void *arena[64];
 static size_t arena_size[64];
 static uint32_t arena_zero[64];
 static int arena_count;
+static uint32_t row_length; /* of the row that runs; 0: single threads */
 
 #if defined(__x86_64__)
 /* Saves what the ABI says a callee keeps, and goes on with the other stack. */
@@ -201,6 +202,38 @@ static void fill_thread_ids(uint32_t *ids, const uint32_t *local, uint32_t index
     ids[SIMDGROUP] = index / SIMD;
 }
 
+static int takes_rows(void) {
+    return rt_job.row && !rt_job.cooperative && !rt_job.track && !rt_job.order && !(rt_job.grid[0] >> 32);
+}
+
+/* The threads of a threadgroup, row after row: as one after another, with less between them. */
+static void run_rows(const uint32_t *size) {
+    uint32_t local[3] = {0}, index = 0;
+    row_length = size[0];
+    for (local[2] = 0; local[2] < size[2]; local[2]++)
+        for (local[1] = 0; local[1] < size[1]; local[1]++, index += row_length) {
+            fill_thread_ids(plain.ids, local, index);
+            rt_job.row(rt_job.arguments, plain.ids, row_length);
+        }
+    row_length = 0;
+}
+
+/* Which thread of a row was stopped: they run again, one by one. Where none is stopped now, since the row has changed
+ * what it read, its first one stays named. */
+static void find_in_row(void) {
+    const struct report said = rt_said;
+    const uint32_t count = row_length, index = plain.ids[INDEX];
+    uint32_t local[3];
+    memcpy(local, plain.ids + TPITG, sizeof local);
+    row_length = 0;
+    if (sigsetjmp(rescue, 1)) return;
+    for (uint32_t k = 0; k < count; k++, local[0]++) {
+        fill_thread_ids(plain.ids, local, index + k);
+        rt_job.entry(rt_job.arguments, plain.ids);
+    }
+    rt_said = said;
+}
+
 static void guard_stacks(int count);
 
 static int run_one_group(const uint64_t *at, const uint64_t *groups) {
@@ -211,13 +244,18 @@ static int run_one_group(const uint64_t *at, const uint64_t *groups) {
     }
     int count = (int)(size[0] * size[1] * size[2]);
     if (rt_job.cooperative) guard_stacks(count);
-    make_order(count);
     fill_threadgroup_memory();
     if (rt_job.track) rt_shadow_group();
     if (!rt_job.cooperative) {
         rt_current = &plain;
         fill_group_ids(plain.ids, at, size, groups);
     }
+    if (takes_rows()) {
+        run_rows(size);
+        rt_said.threads += (uint64_t)count;
+        return 0;
+    }
+    make_order(count);
     for (int k = 0; k < count; k++) {
         uint32_t i = rt_job.cooperative ? (uint32_t)k : order[k];
         const uint32_t row = size[0] == (uint32_t)count ? 0 : i / size[0]; /* a division costs as much as a thread */
@@ -309,7 +347,10 @@ int rt_run(const struct run *job, struct report *report) {
     if (sigsetjmp(rescue, 1) == 0) {
         set_clock(job->milliseconds);
         rt_said.status = run_groups();
+    } else if (row_length && rt_said.status != 2) {
+        find_in_row();
     }
+    row_length = 0;
     is_running = 0;
     set_clock(0);
 #if defined(__x86_64__)

@@ -205,9 +205,7 @@ id<MTLSharedEvent> new_event();
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
   // Of the device, not of a heap: cleared (Apple's page of MTLDevice makeBuffer(length:options:)). PyTorch 1.13's
   // indexing adds to it.
-  auto *made = sim::new_buffer(length, options);
-  if (made) memset(made->memory, 0, length);
-  return made;
+  return sim::new_buffer(length, options, true);
 }
 - (id<MTLBuffer>)newBufferWithBytesNoCopy:(void *)bytes
                                    length:(NSUInteger)length

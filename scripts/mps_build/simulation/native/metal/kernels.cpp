@@ -24,7 +24,7 @@ void rt_arena_add(void *where, size_t size, uint32_t zero);
 namespace sim {
 namespace {
 // What builder/kernels.py writes: a first line with the format and the sizes of both parts, the index, then the code.
-constexpr char kFormat[] = "mps-build-kernels-1";
+constexpr char kFormat[] = "mps-build-kernels-2";
 // Each call of a kernel to the runtime goes over one of these places, which are filled when the library is loaded.
 constexpr uint64_t kCalls = 0x5900'0000'0000;
 constexpr size_t kCallSize = 16;
@@ -70,7 +70,7 @@ void publish(const std::vector<std::string> &names) {
 Kernel kernel_of(std::istringstream line, const char *code) {
   Kernel kernel;
   size_t offset, arguments, variables;
-  line >> kernel.name >> kernel.base >> kernel.entry >> offset >> kernel.code_size >> kernel.is_cooperative;
+  line >> kernel.name >> kernel.base >> kernel.entry >> kernel.row >> offset >> kernel.code_size >> kernel.is_cooperative;
   line >> kernel.most_threads >> kernel.argument_count >> arguments;
   kernel.code = code + offset;
   for (size_t i = 0; i < arguments; i++) {
@@ -185,6 +185,7 @@ void run(const Launch &launch) {
   for (auto &[at, value] : kernel.constants) memcpy(at, value.data(), value.size());
   struct run job = {};
   job.entry = (entry_t)kernel.entry;
+  job.row = (row_t)kernel.row;
   job.arguments = pointers.data();
   for (int i = 0; i < 3; i++) {
     job.grid[i] = launch.grid[i];

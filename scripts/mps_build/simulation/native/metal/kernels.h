@@ -22,7 +22,7 @@ struct Variable {
 };
 struct Kernel {
   std::string name;
-  uint64_t base = 0, entry = 0;
+  uint64_t base = 0, entry = 0, row = 0; // row: of its threads in a row; 0 where it has none
   const char *code = nullptr;
   size_t code_size = 0;
   bool is_cooperative = false, is_loaded = false;

@@ -47,7 +47,7 @@
 
 namespace sim {
 id<MTLDevice> device();
-SimBuffer *new_buffer(size_t size, NSUInteger options);
+SimBuffer *new_buffer(size_t size, NSUInteger options, bool is_cleared);
 size_t allocated_bytes();
 size_t charge_of(size_t size);
 bool is_macos_at_least(long major, long minor);

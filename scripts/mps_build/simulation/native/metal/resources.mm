@@ -43,7 +43,7 @@ bool is_buffer(const void *object) {
 size_t allocated_bytes() { return allocated; }
 size_t charge_of(size_t size) { return rounded(size ? size : 1, kAlign); }
 
-SimBuffer *new_buffer(size_t size, NSUInteger options) {
+SimBuffer *new_buffer(size_t size, NSUInteger options, bool is_cleared) {
   const size_t open = rounded(size ? size : 1, kPage), whole = open + kPage;
   auto *base = (char *)mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return nil;
@@ -54,7 +54,7 @@ SimBuffer *new_buffer(size_t size, NSUInteger options) {
   made->memory = base + open - rounded(size, 16); // the elements of kernels are aligned to 16 bytes at most
   made->size = size;
   made->options = options;
-  memset(made->memory, kPoison, size); // what nobody writes shows
+  if (!is_cleared) memset(made->memory, kPoison, size); // what nobody writes shows; new pages are clear
   allocated += size;
   return made;
 }
@@ -142,7 +142,7 @@ SimBuffer *new_buffer(size_t size, NSUInteger options) {
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
   const size_t charge = sim::charge_of(length);
   if (used + charge > whole) return nil;
-  auto *made = sim::new_buffer(length, options);
+  auto *made = sim::new_buffer(length, options, false);
   if (!made) return nil;
   made->owner = [self retain];
   made->charged = charge;

@@ -3,6 +3,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -17,7 +18,7 @@ namespace {
 // What the compiled file exports as sim_kernels, ended by a name that is nullptr (python/metal_source.py writes it).
 struct Exported {
   const char *name;
-  void *entry;
+  void *entry, *row;
   int argument_count;
   struct {
     int index, slot;
@@ -71,10 +72,13 @@ std::unique_ptr<Library> library_of_source(const std::string &source) {
     Kernel kernel;
     kernel.name = each->name;
     kernel.entry = (uint64_t)each->entry;
+    kernel.row = (uint64_t)each->row;
     kernel.is_loaded = true;
-    kernel.argument_count = each->argument_count;
-    for (int i = 0; i < each->argument_count; i++)
-      kernel.arguments.push_back({each->arguments[i].index, each->arguments[i].slot, 1, each->arguments[i].size});
+    for (int i = 0; i < each->argument_count; i++) {
+      const auto &one = each->arguments[i]; // ids may stand before it
+      kernel.arguments.push_back({one.index, one.slot, 1, one.size});
+      kernel.argument_count = std::max(kernel.argument_count, one.index + 1);
+    }
     library->kernels[kernel.name] = kernel;
   }
   for (auto *each = (const ExportedConstant *)dlsym(opened, "sim_constants"); each && each->at; each++)

@@ -22,6 +22,7 @@ import torch
 
 import rule_verdicts
 import rule_verdicts_views
+import rule_verdicts_wide
 import suite_in_process
 from conditions import Conditions, Facts
 from conditions_reach import name_of, runs_on_mps
@@ -38,7 +39,7 @@ from rule_verdicts import Overload, is_settled
 # Seconds of one candidate, overloads of one group.
 _SECONDS, _TOGETHER = 20, 40
 _DONE = "done"
-VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS}
+VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS, **rule_verdicts_wide.VERDICTS}
 
 
 def recorded() -> dict[Any, Facts]:
@@ -158,12 +159,12 @@ def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
     for reason, names in NOT_CALLED_BY_ITSELF.items():
         if name_of(func).partition(".")[0] in names:
             return reason
-    if rule in ("form", "refused", "places"):
+    if rule in ("form", "refused", "places", "written"):
         return ""
     if is_drawn(func):
         return "its answer is drawn"
     packet, _, _ = name_of(func).partition(".")
-    writes = rule != "chains" and any(
+    writes = rule not in ("chains", "rows") and any(
         one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments
     )
     if writes:

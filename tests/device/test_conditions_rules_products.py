@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.acts import derived
-from device_suite.limits import add_table
+from device_suite.limits import ONCE
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -78,12 +78,14 @@ def _places(x: torch.Tensor, count: int) -> torch.Tensor:
 
 for _name, _table in (("differences", _DIFFERENCES), ("terms", _TERMS)):
     for _key, _form in _table.items():
-        add_table(
-            cases,
+        cases.add(
             f"threshold-{_name}-{_key}",
-            {_key: _form},
-            lambda d: (d.normal(66, 17) + 0.03, d.normal(61, 17)),
+            _form,
+            make=lambda d: (d.normal(66, 17) + 0.03, d.normal(61, 17)),
             terms=4096,
             factor=16.0,
+            floor=1.0,
+            states=ONCE,
+            may_be_missing=True,
             deterministic=False,
         )

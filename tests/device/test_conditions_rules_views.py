@@ -59,7 +59,7 @@ _OTHERS: dict[str, Form] = {
         for dims in ((0, 1), (1, 2), (2, 0))
     },
     **{
-        f"strided-{sizes}-{steps}": lambda x, sizes=sizes, steps=steps: x.as_strided(sizes, steps, 3)
+        f"strided-{sizes}-{steps}": lambda x, sizes=sizes, steps=steps: x.contiguous().as_strided(sizes, steps, 3)
         for sizes, steps in (((1,), (1,)), ((0, 3), (3, 1)), ((3, 1), (6, 1)), ((3, 4), (2, 1)), ((), ()))
     },
     **{
@@ -100,7 +100,7 @@ _OTHERS: dict[str, Form] = {
     "written-none": lambda x: torch.slice_scatter(x, x[:, :0], 1, 3, 3),
     "written-select": lambda x: torch.select_scatter(x, x[:, 0] * 2, 1, -1),
     "written-diagonal": lambda x: torch.diagonal_scatter(x, x[:1, 0, 2] * 2, 2, 0, 2),
-    "written-strided": lambda x: torch.as_strided_scatter(x, x[0, :3] * 2, (3, 3), (9, 2), 1),
+    "written-strided": lambda x: torch.as_strided_scatter(x.contiguous(), x[0, :3] * 2, (3, 3), (9, 2), 1),
 }
 _OF_COMPLEX: dict[str, Form] = {
     "conjugated": lambda x: x.conj()[:, ::5],

@@ -161,7 +161,7 @@ FAULTS: list[tuple[str, Fault]] = [
     ("threshold-far-complex64", counts_bytes_in_16_bits),
     ("derived-views-dense-float32", spreads_one_of_several),
     ("special-lines-topk-float32", names_no_place),
-    ("condition-limit-threshold-differences-cdist-1.5", forgets_differences),
+    ("threshold-differences-cdist-1.5", forgets_differences),
     ("threshold-many-mean-float32", loses_a_part_of_many),
     ("threshold-narrow-batches-float32", no_narrow_products),
 ]

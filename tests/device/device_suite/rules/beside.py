@@ -11,9 +11,9 @@ from ..overloads.asking import attempt_answers, kept_places
 from .asked import calls_of
 from .asking import settle
 
-# A share of the largest number: no rounding, but no element that is another one either.
+# A share of an element, and of their mean: what a function makes of rounding, and no element that is another one.
 _SHARE = {torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}
-_USUAL = 2.0**-12
+_USUAL = 2.0**-8
 
 
 def ask_beside(overloads: list[Any], bench: Any) -> None:
@@ -65,7 +65,10 @@ def _far(got: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
     share = _SHARE.get(want.dtype, _USUAL)
     if want.dtype in _SHARE:
         got, want = got.float(), want.float()
-    return ~torch.isclose(got, want, rtol=share, atol=share, equal_nan=True)
+    usual = want.abs()
+    usual = usual[usual.isfinite()]
+    mean = float(usual.double().mean()) if usual.numel() else 0.0
+    return ~torch.isclose(got, want, rtol=share, atol=share * mean, equal_nan=True)
 
 
 def _first(found: Any, mine: Any) -> str:

@@ -41,6 +41,14 @@ _LINES: dict[str, Form] = {
     "softmax": lambda x, dim: (x * 64).softmax(dim).amax(dim),
     "scanned": lambda x, dim: [x.cumsum(dim).amax(dim), x.cummax(dim)[0].amax(dim)],
 }
+# Of all that there is, in float32.
+_SUMS: dict[str, Form] = {
+    "products": lambda x: [torch.dot(x.reshape(-1), x.flip(0).reshape(-1)), torch.inner(x.reshape(-1), x.reshape(-1))],
+    "losses": lambda x: [
+        derived(lambda a, loss=loss: loss(a, x.flip(0) / 2), x) for loss in (F.mse_loss, F.l1_loss, F.kl_div)
+    ],
+    "normalised": lambda x: [F.layer_norm(x, x.shape), F.batch_norm(x.reshape(-1, 1), None, None, training=True)],
+}
 # What a number without a fraction, or a mask, has.
 _COUNTED = ("sum", "amax", "amin", "count_nonzero", "any", "all", "argmax", "argmin", "max", "min")
 _IN_FLOAT32 = (
@@ -70,8 +78,10 @@ def _reduced(name: str, x: torch.Tensor) -> Any:
     if name in _LINES:
         form = _LINES[name]
         return [form(x.reshape(1, -1), 1), form(x.reshape(-1, 1), 0)]
+    if name in _SUMS:
+        return _SUMS[name](x)
     form = _FORMS[name]
-    return [form(x, (0, 1)), form(x.t(), (0, 1)), form(x.reshape(-1), 0), form(x[None].expand(2, -1, -1), (1, 2))]
+    return [form(x, (0, 1)), form(x.reshape(-1), 0), form(x[None].expand(2, -1, -1).mT, (1, 2))]
 
 
 def _values(d: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -86,11 +96,13 @@ def _values(d: Any, dtype: torch.dtype) -> torch.Tensor:
 def _is_asked(name: str, dtype: torch.dtype) -> bool:
     if dtype == torch.float16:  # as bfloat16, but for what adds up or counts
         return name in ("sum", "mean", "nanmean", "amin", "norm-2", "all")
-    return not (dtype in _WHOLE and name not in _COUNTED) and not (dtype != torch.float32 and name in _IN_FLOAT32)
+    if dtype in _WHOLE:
+        return name in _COUNTED and name not in _IN_FLOAT32
+    return dtype == torch.float32 or not (name in _IN_FLOAT32 or name in _SUMS)
 
 
 for _dtype in (*FLOATS, *_WHOLE):
-    for _name in (*_FORMS, *_LINES):
+    for _name in (*_FORMS, *_LINES, *_SUMS):
         if not _is_asked(_name, _dtype):
             continue
         cases.add(

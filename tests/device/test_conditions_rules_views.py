@@ -85,6 +85,7 @@ _OTHERS: dict[str, Form] = {
     "permuted": lambda x: x.permute(2, 0, 1)[::2, 1:, ::6],
     "moved": lambda x: x.movedim(1, 0)[3::4],
     "transposed": lambda x: x.mT[..., 2::5],
+    "matrix": lambda x: x[1].t()[1::2, 3:4],
     "two": lambda x: x[1:, ::4, -1:],
     "two-and-a-number": lambda x: x[:, 3, 1::2],
     "new-and-last": lambda x: x[None, ..., 0, ::2],

@@ -213,7 +213,10 @@ def _broadcast(func: Any, call: Any) -> Iterator[list[Change]]:
     groups = {text.split(" ")[0][1:] for text in every}
     masks = set() if groups == {"bool"} else {"bool"}
     for dtype in _EVERY:
-        yield [*first, *shapes, *(["kind", group, dtype] for group in sorted(groups - masks - {dtype}))]
+        kinds = [["kind", group, dtype] for group in sorted(groups - masks - {dtype})]
+        yield [*first, *shapes, *kinds]
+        if dtype == "float32":
+            yield [*first, *shapes, *kinds, DERIVE]
 
 
 def _rows(func: Any, call: Any) -> Iterator[list[Change]]:

@@ -10,6 +10,7 @@ from device_suite.rules.changes import ChangedCall
 from device_suite.rules.ways import asked_as
 from device_suite.runs import Bench
 from rule_verdicts import CPU, Overload, Verdict, answered
+from rule_verdicts_views import lays_anew
 
 
 def derived(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
@@ -25,13 +26,23 @@ def derived(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     return reason, changes
 
 
+def written(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep layouts of what is written that stay as they are: a result of another size is laid anew."""
+    reason, _ = answered(told, made, changes)
+    if not reason and lays_anew(told.func, made):
+        reason = "the CPU lays a result anew that it was given"
+    return reason, changes
+
+
 def beside(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     """Keep what the CPU's own answer in another layout does not contradict."""
-    reason, _ = answered(told, made, changes)
-    own = attempt_answers(told.func, made, Bench(CPU).same())
-    if not reason and not is_beside(own, attempt_answers(told.func, made, Bench(CPU).same(), dense=True)):
+    way = asked_as(told.func, made, changes)
+    reason, _ = answered(Overload(way, told.name, told.call), made, changes)
+    if not reason and not is_beside(
+        *(attempt_answers(way, made, Bench(CPU).same(), dense=one) for one in (False, True))
+    ):
         reason = "the CPU answers another layout otherwise"
     return reason, changes
 
 
-VERDICTS = {"derived": derived, "windows": answered, "written": answered, "broadcast": beside, "rows": beside}
+VERDICTS = {"derived": derived, "windows": answered, "written": written, "broadcast": beside, "rows": beside}

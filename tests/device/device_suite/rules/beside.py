@@ -10,6 +10,7 @@ from ..answers import says_missing
 from ..overloads.asking import attempt_answers, kept_places
 from .asked import calls_of
 from .asking import settle
+from .ways import asked_as
 
 # A share of an element, and of their mean: what a function makes of rounding, and no element that is another one.
 _SHARE = {torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}
@@ -24,7 +25,8 @@ def ask_beside(overloads: list[Any], bench: Any) -> None:
         Refused: none could be asked.
     """
     wrong, gaps, asked = [], [], 0
-    for name, func, call, changes in calls_of(overloads):
+    for name, plain, call, changes in calls_of(overloads):
+        func = asked_as(plain, call, changes)
         mine = attempt_answers(func, call, bench.same())
         if isinstance(mine, Exception):
             gaps.append(f"this torch's CPU raises {type(mine).__name__}: {mine}")

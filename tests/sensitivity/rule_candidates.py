@@ -135,6 +135,7 @@ def _special(func: Any, call: Any) -> Iterator[list[Change]]:
             yield from ([["put", number, word]] for word in words if not (root and word in ("-inf", "none")))
             if pointwise and not root:
                 yield [["kind", "float32", "float16"], ["put", number, "none"]]
+                yield [["kind", "float32", "bfloat16"], ["fill", number, "every"]]
             if pointwise:
                 yield [["kind", "float32", "complex64"], ["put", number, "far"]]
         elif not any(dtype_of(one).is_floating_point for one in every):  # beside floats whole numbers are places

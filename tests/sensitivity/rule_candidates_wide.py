@@ -27,15 +27,8 @@ _TRUTHS = frozenset(
     """all any nonzero nonzero_static count_nonzero logical_and logical_or logical_xor logical_not eq ne isclose equal
     is_nonzero isnan isinf isfinite isreal where masked_select _to_copy argwhere""".split()  # noqa: SIM905
 )
-# What passes over elements without being pointwise: it adds up, orders, chooses, scans.
-_ACROSS = frozenset(
-    """sum nansum mean nanmean prod amax amin max min aminmax argmax argmin any all count_nonzero std var std_mean
-    var_mean norm linalg_vector_norm logsumexp median nanmedian mode kthvalue topk sort msort argsort cumsum cumprod
-    cummax cummin logcumsumexp _softmax _log_softmax softmax log_softmax nonzero unique_consecutive _unique2 histc
-    bincount trace renorm cat stack gather index_select index take repeat flip roll tril triu native_layer_norm
-    native_group_norm mm bmm addmm dot mv cdist _cdist_forward constant_pad_nd embedding clone _to_copy copy
-    """.split()  # noqa: SIM905
-)
+# What writes to all of its first operand, or to some of it, without being pointwise by its tag.
+_FILLS = frozenset(("copy", "fill", "zero", "masked_fill", "index_fill", "tril", "triu", "cumsum", "where"))
 # Gradients with a kernel of their own for each element: one expression in float32.
 _GRADIENTS = frozenset(
     f"{name}_backward"
@@ -165,15 +158,24 @@ def truths(func: Any, call: Any) -> Iterator[list[Change]]:
         yield from ([*more, *dtype, ["fill", number, word]] for word in ("imaginary", "real", "axes"))
 
 
+def _names_a_place(func: Any) -> bool:
+    return "max_pool" in _packet(func) and len(func._schema.returns) > 1
+
+
 def _windows(func: Any, call: Any) -> Iterator[list[Change]]:
-    """Lay each operand of what is pointwise, or passes over elements, in windows that overlap."""
-    if _writes(func) or not (_is_pointwise(func) or _packet(func) in _ACROSS):
+    """Lay each operand that is read in windows that overlap; of a gradient's, not the places that a forward chose.
+
+    A pool that names the place of its largest number would have two equal ones: which it names is its own choice.
+    """
+    if _writes(func) or _packet(func).startswith(_LISTS) or _names_a_place(func):
         return
     pointwise = _is_pointwise(func)
     first, call = completed(func, call)
     more = [*first, *(sized(call, "4x6") if pointwise else [])]
     for number, text in enumerate(texts(call)[:3]):
-        if pointwise or overlaps(shape_of(text)):
+        dtype = dtype_of(text)
+        places = "_backward" in _packet(func) and not (dtype.is_floating_point or dtype.is_complex)
+        if pointwise or (overlaps(shape_of(text)) and not places):
             yield [*more, ["layout", number, "windows"]]
 
 
@@ -220,12 +222,16 @@ def _broadcast(func: Any, call: Any) -> Iterator[list[Change]]:
 
 
 def _rows(func: Any, call: Any) -> Iterator[list[Change]]:
-    """Write in place to slices of rows of 2**16 columns."""
+    """Write in place to slices of rows of 2**16 columns; and one row to each of many."""
     first = func._schema.arguments[0] if func._schema.arguments else None
     writes = first is not None and first.alias_info is not None and first.alias_info.is_write
-    if writes and func._schema.name.endswith("_") and str(first.type) == "Tensor" and _is_pointwise(func):
+    wanted = _is_pointwise(func) or _packet(func) in _FILLS
+    if writes and func._schema.name.endswith("_") and str(first.type) == "Tensor" and wanted:
         before, call = completed(func, call)
         yield [*before, *sized(call, "2x65540"), ["layout", 0, "rows"]]
+        if len(texts(call)) > 1:
+            sides = [[*one[:2], "1x257"] if one[:2] == ["sides", 1] else one for one in sized(call, "257x257")]
+            yield [*before, *sides]
 
 
 RULES = {
@@ -237,8 +243,8 @@ RULES = {
 }
 RULES_IN_WORDS = {
     "derived": "2: zeros, ones, NaN and infinity in each operand of a gradient, in float32 and both halves",
-    "windows": "5: each operand of what is pointwise or reduces, in windows that overlap",
+    "windows": "5: each operand that is read, in windows that overlap",
     "written": "5: layouts of what is written besides the one result: statistics, noise, a second result",
     "broadcast": "3: columns beside a row, past 2**16 elements, in every dtype",
-    "rows": "3: in place on slices of rows of 2**16 columns",
+    "rows": "3: in place on slices of rows of 2**16 columns, and a row written to 257 others",
 }

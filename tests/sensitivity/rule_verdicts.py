@@ -16,13 +16,14 @@ from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asking import ONE_ROUNDING, STEPS, roundings
 from device_suite.rules.changes import ChangedCall
 from device_suite.rules.refusing import attempted, is_gap
-from device_suite.rules.ways import asked_as
+from device_suite.rules.ways import DERIVE, asked_as
 from device_suite.runs import Bench
 from device_suite.states import Refused
 from free_choice import ChoosesOtherwise
 from generic_plants import UNDEFINED
 from rounding import RoundsOtherwise
 from rule_candidates import is_written
+from rule_depth import rounds_once, tensors
 from rule_kinds import is_backward, is_structured, refused_on_meta
 
 CPU = torch.device("cpu")
@@ -212,14 +213,6 @@ def _spread(made: ChangedCall, other: ChangedCall) -> list[torch.Tensor]:
     return bases  # type: ignore[no-any-return]
 
 
-def tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [one for part in value for one in tensors(part)]
-    return [value] if isinstance(value, torch.Tensor) else []
-
-
 def _same_class(one: torch.Tensor, other: Any) -> bool:
     if not isinstance(other, torch.Tensor) or one.shape != other.shape:
         return False
@@ -288,6 +281,9 @@ def rounding(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
         return "the CPU refuses it with these operands", changes
     if not any(isinstance(one, torch.Tensor) and one.dtype in (torch.float16, torch.bfloat16) for one, _ in own):
         return "its answer is not in half precision", changes
+    args, kwargs = made.arguments(Bench(CPU).same().copy(made.bases), CPU, lambda dtype: dtype)
+    if DERIVE in changes and not rounds_once(told.func, args, kwargs):
+        return "its gradient is made in several steps", changes
     if roundings(own, truth) <= ONE_ROUNDING:
         return "", changes
     # What a chain of functions rounds on its way is nobody's one expression.

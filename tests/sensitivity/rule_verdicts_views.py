@@ -11,8 +11,9 @@ from device_suite.rules.changes import ChangedCall
 from device_suite.rules.form import FREE, form_of
 from device_suite.runs import Bench
 from free_choice import ChoosesOtherwise
+from rule_depth import tensors
 from rule_kinds import is_backward, is_structured
-from rule_verdicts import CPU, Overload, Verdict, answered, is_equal, tensors
+from rule_verdicts import CPU, Overload, Verdict, answered, is_equal
 from unasked import UNASKED
 
 

@@ -20,6 +20,7 @@ from device_suite.states import run_case
 from device_suite.touch import TouchRecorder
 from rule_candidates import candidates, is_written
 from rule_candidates_wide import completed
+from rule_depth import rounds_once
 from rule_verdicts import Overload
 from rule_verdicts_wide import derived, written
 from test_rules import CASES
@@ -167,3 +168,25 @@ def test_answers_beside_the_cpus_are_near_and_whole_numbers_equal() -> None:
     assert not is_beside([(want.flip(0), "cpu")], [(want, "cpu")])
     assert not is_beside([(torch.arange(3) + 1, "cpu")], [(torch.arange(3), "cpu")])
     assert not is_beside([(want.half(), "cpu")], [(want, "cpu")])
+
+
+def test_a_gradient_of_several_steps_is_no_single_rounding() -> None:
+    half = torch.tensor([1.5, 2.5], dtype=torch.float16)
+
+    def once(func: Any, *args: Any) -> bool:
+        return rounds_once(asked_as(func, None, [DERIVE]), args, {})
+
+    assert once(aten.mul.Tensor, half, half) and once(aten.silu.default, half) and once(aten.neg.default, half)
+    assert not once(aten.acosh.default, half) and not once(aten.sqrt.default, half)
+
+
+def test_what_is_open_in_float32_is_open_in_a_half() -> None:
+    """hardtanh's gradient of NaN: vectors answer otherwise than one number after the other; halves have no vectors."""
+    call = [["@float32 5x7 dense -2 2", -1, 1], {}]
+    reasons = []
+    for kind in ([], [["kind", "float32", "bfloat16"]]):
+        changes = [*kind, ["put", 0, "nan"], DERIVE]
+        func = overload("hardtanh.default")
+        reasons.append(derived(Overload(func, "hardtanh.default", call), ChangedCall(func, call, changes), changes)[0])
+
+    assert all("vectorised" in reason for reason in reasons)

@@ -194,8 +194,9 @@ them the default layers reach, for each of the {overloads} overloads that they d
 and MPS has: a kernel or one body for all devices in torch 2.15.0 (`op_coverage` of the official wheel), and a dtype
 that upstream's own tests do not list as failing there. Operands are counted by their number, 0 is the first. A
 kernel that no case calls counts as one condition that is missing, under each heading. What is asked besides of every
-overload, by rule (refusals, special values in each operand, results' form, arguments in turn, chains in place, one
-rounding), and what stays out there: [conditions by rule](conditions_by_rule.md)."""
+overload, by rule (refusals, special values in each operand and in gradients, windows, results' form, arguments in
+turn, chains in place, 2**16 elements, one rounding), and what stays out there:
+[conditions by rule](conditions_by_rule.md)."""
 
 
 def main() -> int:

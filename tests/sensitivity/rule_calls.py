@@ -22,23 +22,25 @@ import torch
 
 import rule_verdicts
 import rule_verdicts_views
+import rule_verdicts_wide
 import suite_in_process
 from conditions import Conditions, Facts
 from conditions_reach import name_of, runs_on_mps
+from device_suite.overloads.asking import stored_calls
 from device_suite.overloads.described import overload
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asked import ASKED, RULES
 from device_suite.rules.changes import ChangedCall
 from device_suite.touch import TouchMap
-from overload_calls import is_drawn, with_seeds, with_siblings
+from overload_calls import SEEDS, is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates, is_in_place
-from rule_samples import in_float32, sample_of
+from rule_samples import best_of, in_float32, sample_of
 from rule_verdicts import Overload, is_settled
 
 # Seconds of one candidate, overloads of one group.
 _SECONDS, _TOGETHER = 20, 40
 _DONE = "done"
-VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS}
+VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS, **rule_verdicts_wide.VERDICTS}
 
 
 def recorded() -> dict[Any, Facts]:
@@ -58,6 +60,20 @@ def recorded() -> dict[Any, Facts]:
     return {func: facts for func, facts in recorder.facts.items() if runs_on_mps(func)}
 
 
+def given_besides(samples: dict[str, Any]) -> dict[str, Any]:
+    """Return calls of overloads without a sample: of the calls that are made of single overloads, and seeds.
+
+    A recording keeps small calls alone, and what the suite calls with many elements only would be asked by no rule.
+    """
+    seeds = json.loads(SEEDS.read_text(encoding="utf-8"))
+    found = {}
+    for name, calls in {**stored_calls(), **{name: [call] for name, call in seeds.items()}}.items():
+        func = overload(name)
+        if name not in samples and func is not None and runs_on_mps(func):
+            found[name] = [best_of(func, calls)]
+    return found
+
+
 # Overloads that a public function calls under conditions that only it knows.
 NOT_CALLED_BY_ITSELF = {
     "a part of a public function, which chooses when to call it": frozenset(
@@ -65,7 +81,7 @@ NOT_CALLED_BY_ITSELF = {
             *("_conj_physical", "_slow_conv2d_forward", "_slow_conv2d_backward", "_pack_padded_sequence"),
             *("_efficientzerotensor", "_new_zeros_with_same_feature_meta", "_histogramdd_from_bin_cts"),
             *("_histogramdd_bin_edges", "_unique2", "log_sigmoid_forward", "native_group_norm_backward"),
-            *("_neg_view", "_weight_norm_interface"),
+            *("_neg_view", "_weight_norm_interface", "_ctc_loss_backward"),
         )
     ),
 }
@@ -158,12 +174,12 @@ def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
     for reason, names in NOT_CALLED_BY_ITSELF.items():
         if name_of(func).partition(".")[0] in names:
             return reason
-    if rule in ("form", "refused", "places"):
+    if rule in ("form", "refused", "places", "written"):
         return ""
     if is_drawn(func):
         return "its answer is drawn"
     packet, _, _ = name_of(func).partition(".")
-    writes = rule != "chains" and any(
+    writes = rule not in ("chains", "rows") and any(
         one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments
     )
     if writes:
@@ -205,6 +221,7 @@ def main() -> None:
         found = {name_of(func): [sample_of(func, facts[func])] for func in facts}
         stored["samples"] = {name: calls for name, calls in found.items() if calls[0] is not None}
         print(f"calls of {len(stored['samples'])} overloads", flush=True)
+    stored["samples"].update(given_besides(stored["samples"]))
     warmed_up()
     reasons = counted_before(given)
     chosen = [

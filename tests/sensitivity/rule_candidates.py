@@ -16,6 +16,9 @@ from device_suite.rules.asking import ALGEBRAIC
 from device_suite.rules.chains import MODES
 from device_suite.rules.changes import words_of
 from rounding import EXACT
+from rule_candidates_wide import RULES as _WIDE
+from rule_candidates_wide import RULES_IN_WORDS as _WIDE_IN_WORDS
+from rule_candidates_wide import rounded_once, truths
 
 _FLOATS = ("float32", "float16", "bfloat16")
 _DTYPES = ("bool", "int64", "float32", "float16", "complex64")
@@ -117,6 +120,7 @@ def _special(func: Any, call: Any) -> Iterator[list[Change]]:
     every, name = texts(call), func._schema.name.split("::")[1].rstrip("_")
     if name.startswith(_WEIGHTED):
         return
+    yield from truths(func, call)
     pointwise = torch.Tag.pointwise in func.tags
     numbers = {0, len(every) - 1} if name.startswith("_foreach") else set(range(6))
     for number, text in enumerate(every):
@@ -131,6 +135,7 @@ def _special(func: Any, call: Any) -> Iterator[list[Change]]:
             yield from ([["put", number, word]] for word in words if not (root and word in ("-inf", "none")))
             if pointwise and not root:
                 yield [["kind", "float32", "float16"], ["put", number, "none"]]
+                yield [["kind", "float32", "bfloat16"], ["fill", number, "every"]]
             if pointwise:
                 yield [["kind", "float32", "complex64"], ["put", number, "far"]]
         elif not any(dtype_of(one).is_floating_point for one in every):  # beside floats whole numbers are places
@@ -254,6 +259,7 @@ def _rounding(func: Any, call: Any) -> Iterator[list[Change]]:
         for new in ("float16", "bfloat16"):
             if any(text.startswith("@float32 ") for text in texts(call)):
                 yield [["kind", "float32", new]]
+    yield from rounded_once(func, call)
 
 
 _RULES = {
@@ -264,6 +270,7 @@ _RULES = {
     "chains": _chains,
     "form": _form,
     "rounding": _rounding,
+    **_WIDE,
 }
 
 RULES_IN_WORDS = {
@@ -273,5 +280,6 @@ RULES_IN_WORDS = {
     "turns": "6: one argument, two sides, one dtype changed, all called one behind the other",
     "chains": "6: an overload in place on views of one memory that share rows, all read after each call",
     "form": "5: dtype, shape, strides, offset and shared memory of each result",
-    "rounding": "7: half precision, one rounding",
+    "rounding": "7: half precision, one rounding, of gradients too",
+    **_WIDE_IN_WORDS,
 }

@@ -32,6 +32,9 @@ overloads that write to their first operand alone.
 """
 _TABLES = {
     "threshold": "3: below, at and above a size at which MPS takes another kernel",
+    "special-lines": "2: lines of NaN, first, last and nearly everywhere, 512 and more",
+    "derived-views": "2: gradients of views that leave none, one or some of the places",
+    "written-certain": "5: draws of what is certain, to operands of every layout",
     "conversion": "4: a dtype to every other, at the edges of what both hold, 12 ways each",
     "random-stream": "6: generators: set, read, cloned, forked, one beside the default",
     "modules": "6: a class of `torch.nn` that keeps something: five modules of it, trained and asked in turn",

@@ -18,16 +18,21 @@ from device_suite.runs import Bench
 def sample_of(func: Any, facts: Facts) -> Any:
     """Return the kept call that says most: many operands, float32, two dimensions or more, few elements."""
 
-    def score(call: Any) -> Any:
-        every = texts(call)
-        count = max((_numel(text) for text in every), default=0)
-        floats = sum(text.startswith("@float32 ") for text in every)
-        full = all(_numel(text) for text in every)
-        rank = min(len(shape_of(every[0])), 3) if every else 0
-        return full, 4 <= count <= 700, len(every), floats, rank, len(call[0]) + len(call[1]), -count
+    return best_of(func, [describe(sample) for sample in facts.samples.values()])
 
-    described = [describe(sample) for sample in facts.samples.values()]
-    return in_float32(func, max(described, key=score)) if described else None
+
+def best_of(func: Any, calls: list[Any]) -> Any:
+    """Return the described call that says most, in float32; None of none."""
+    return in_float32(func, max(calls, key=_score)) if calls else None
+
+
+def _score(call: Any) -> Any:
+    every = texts(call)
+    count = max((_numel(text) for text in every), default=0)
+    floats = sum(text.startswith("@float32 ") for text in every)
+    full = all(_numel(text) for text in every)
+    rank = min(len(shape_of(every[0])), 3) if every else 0
+    return full, 4 <= count <= 700, len(every), floats, rank, len(call[0]) + len(call[1]), -count
 
 
 def in_float32(func: Any, call: Any) -> Any:

@@ -13,15 +13,17 @@ from device_suite.compare import Mismatch
 from device_suite.overloads.asking import attempt_answers, judge, kept_places, wanted_answers
 from device_suite.overloads.described import texts
 from device_suite.overloads.forwards import choices_of
-from device_suite.rules.asking import ONE_ROUNDING, roundings
+from device_suite.rules.asking import ONE_ROUNDING, STEPS, roundings
 from device_suite.rules.changes import ChangedCall
 from device_suite.rules.refusing import attempted, is_gap
+from device_suite.rules.ways import DERIVE, asked_as
 from device_suite.runs import Bench
 from device_suite.states import Refused
 from free_choice import ChoosesOtherwise
 from generic_plants import UNDEFINED
 from rounding import RoundsOtherwise
 from rule_candidates import is_written
+from rule_depth import rounds_once, tensors
 from rule_kinds import is_backward, is_structured, refused_on_meta
 
 CPU = torch.device("cpu")
@@ -211,14 +213,6 @@ def _spread(made: ChangedCall, other: ChangedCall) -> list[torch.Tensor]:
     return bases  # type: ignore[no-any-return]
 
 
-def tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [one for part in value for one in tensors(part)]
-    return [value] if isinstance(value, torch.Tensor) else []
-
-
 def _same_class(one: torch.Tensor, other: Any) -> bool:
     if not isinstance(other, torch.Tensor) or one.shape != other.shape:
         return False
@@ -278,6 +272,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 def rounding(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     """Keep what the CPU itself rounds once."""
+    told = Overload(asked_as(told.func, made, changes), told.name, told.call)
     reason, _ = answered(told, made, changes)
     if reason:
         return reason, changes
@@ -286,7 +281,13 @@ def rounding(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
         return "the CPU refuses it with these operands", changes
     if not any(isinstance(one, torch.Tensor) and one.dtype in (torch.float16, torch.bfloat16) for one, _ in own):
         return "its answer is not in half precision", changes
-    return ("" if roundings(own, truth) <= ONE_ROUNDING else "the CPU rounds more than once"), changes
+    args, kwargs = made.arguments(Bench(CPU).same().copy(made.bases), CPU, lambda dtype: dtype)
+    if DERIVE in changes and not rounds_once(told.func, args, kwargs):
+        return "its gradient is made in several steps", changes
+    if roundings(own, truth) <= ONE_ROUNDING:
+        return "", changes
+    # What a chain of functions rounds on its way is nobody's one expression.
+    return ("", [STEPS, *changes]) if is_backward(told.func) else ("the CPU rounds more than once", changes)
 
 
 VERDICTS = {

@@ -14,7 +14,10 @@ from ..states import Refused
 from .changes import ChangedCall
 
 ASKED = Path(__file__).parent / "asked.json"
-RULES = ("refused", "places", "special", "turns", "chains", "form", "rounding")
+RULES = (
+    *("refused", "places", "special", "derived", "windows", "written", "broadcast", "rows"),
+    *("turns", "chains", "form", "rounding"),
+)
 
 
 @functools.lru_cache(maxsize=None)

@@ -12,7 +12,7 @@ from ..compare import Error, Mismatch
 from ..overloads.asking import attempt_answers, judge
 from ..states import Refused
 from .asked import calls_of
-from .chains import chained
+from .ways import asked_as
 
 _SHOWN = 5
 
@@ -24,7 +24,7 @@ def ask_answered(overloads: list[Any], bench: Any) -> Error:
         Mismatch: some are wrong; the message names the first few.
         Refused: none could be asked.
     """
-    calls = [(name, chained(func, call, changes), call, changes) for name, func, call, changes in calls_of(overloads)]
+    calls = [(name, asked_as(func, call, changes), call, changes) for name, func, call, changes in calls_of(overloads)]
     copies = [_copied(call, bench) for _, _, call, _ in calls]
     run = bench.device_run()
     run.seed(bench.seed)
@@ -65,15 +65,20 @@ ALGEBRAIC = frozenset(
 )
 
 
+# The change of a call whose steps the CPU rounds too: no answer may be further off than the CPU's, by one rounding.
+STEPS = ["steps"]
+
+
 def ask_rounded(overloads: list[Any], bench: Any) -> None:
-    """Demand that answers in half precision are rounded once.
+    """Demand that answers in half precision are rounded once, or once more than the CPU rounds them.
 
     Raises:
         Mismatch: some are off by more; the message names the first few.
         Refused: none could be asked.
     """
     wrong, gaps, asked = [], [], 0
-    for name, func, call, changes in calls_of(overloads):
+    for name, plain, call, changes in calls_of(overloads):
+        func = asked_as(plain, call, changes)
         truth = attempt_answers(func, call, bench.reference())
         with bench.device_run() as run:
             found = attempt_answers(func, call, run)
@@ -84,7 +89,7 @@ def ask_rounded(overloads: list[Any], bench: Any) -> None:
             gaps.append(f"refused: {refused}")
             continue
         asked += 1
-        off = roundings(found, truth)
+        off = roundings(found, truth, attempt_answers(func, call, bench.same()) if STEPS in changes else ())
         if off > ONE_ROUNDING:
             wrong.append(f"{name} {changes}: off by {off:.2f} units in the last place, allowed {ONE_ROUNDING}")
     settle(wrong, gaps, asked)
@@ -99,15 +104,16 @@ def settle(wrong: list[str], gaps: list[str], asked: int) -> None:
         raise Refused(gaps[0] if gaps else "no call")
 
 
-def roundings(found: list[Any], truth: list[Any]) -> float:
+def roundings(found: list[Any], truth: list[Any], own: Any = ()) -> float:
     """Return by how many units in the last place answers in half precision are off, where the truth is not special.
 
-    An answer that is not there, has another shape or is not finite is off by infinity.
+    An answer that is not there, has another shape or is not finite is off by infinity. By how much the CPU's `own` is
+    off counts for each element.
     """
     if len(found) != len(truth):
         return math.inf
     worst = 0.0
-    for (got, _), (want, _) in zip(found, truth):
+    for place, ((got, _), (want, _)) in enumerate(zip(found, truth)):
         if isinstance(got, torch.Tensor) and got.dtype in (torch.float16, torch.bfloat16):
             if got.shape != want.shape:
                 return math.inf
@@ -117,5 +123,6 @@ def roundings(found: list[Any], truth: list[Any]) -> float:
             wide, near, eps = wide[usual], got[usual].double().nan_to_num(math.inf), half.eps
             if wide.numel():
                 unit = torch.exp2(torch.floor(torch.log2(wide.abs()))) * eps
-                worst = max(worst, float(((near - wide).abs() / unit).max()))
+                allowed = (own[place][0][usual].double() - wide).abs() if own else 0.0
+                worst = max(worst, float((((near - wide).abs() - allowed) / unit).max()))
     return worst

@@ -8,6 +8,8 @@
 ["place", T, N]         N in the middle of tensor T          ["put", T, WORD]   special values, from the middle on
 ["shifted", T, U]       tensor T is tensor U's memory, a row before it
 ["call", CALL]          another call than the stored one     ["chain", MODE]    in a chain (chains.py)
+["sides", T, "3x5"]     tensor T dense, of this shape        ["within", T, A, B] tensor T between two numbers
+["fill", T, WORD]       special values, everywhere in T      ["derive"]         its gradients (ways.py)
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import torch
 
 from ..layouts import Layout
 from ..overloads.described import VIEWS, Drawn, changed, shape_of, tensor_text, texts
+from .windows import FILLS, filled
 
 _NAN, _INF = math.nan, math.inf
 # What is put into a tensor, by a word. The exponential of float32 ends at 88. No infinite parts of complex numbers: C
@@ -55,7 +58,7 @@ def put_values(word: str, dtype: torch.dtype) -> torch.Tensor:
     if word in _ENDS:
         limits: Any = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
         return torch.tensor([limits.max, limits.min], dtype=dtype)
-    return torch.tensor(PUT[word], dtype=dtype)
+    return torch.tensor(PUT[word] if word in PUT else FILLS[word], dtype=dtype)
 
 
 class ChangedCall(Drawn):
@@ -92,11 +95,11 @@ class ChangedCall(Drawn):
 
     def _with(self, func: Any, call: Any, change: Any) -> Any:
         kind, where, *what = (*change, None)[: max(len(change), 2)]
-        if kind in ("free", "chain"):  # how the call is asked: no change
+        if kind in ("free", "chain", "derive", "steps"):  # how the call is asked: no change
             return call
         if kind == "call":
             return where
-        if kind in ("place", "put", "order"):
+        if kind in ("place", "put", "order", "fill"):
             self._edits.append((where, _edit(kind, *what)))
             return call
         if kind == "shifted":
@@ -115,6 +118,9 @@ def _edit(kind: str, *what: Any) -> Callable[[torch.Tensor], None]:
     def edit(view: torch.Tensor) -> None:
         if kind == "order":
             view.copy_(view.reshape(-1).sort(descending=True)[0].reshape(view.shape))
+            return
+        if kind == "fill":
+            view.copy_(filled(what[0], view))
             return
         values = torch.tensor(what, dtype=view.dtype) if kind == "place" else put_values(what[0], view.dtype)
         flat = view.reshape(-1).clone()
@@ -155,7 +161,24 @@ def _with_rank(text: str, more: int) -> str:
     return _shaped(text, (*(2,) * more, *shape) if more > 0 else shape[1:])
 
 
-_TEXTS: dict[str, Callable[..., str]] = {"side": _with_side, "rank": _with_rank, "dtype": _typed, "layout": _laid}
+def _with_sides(text: str, sides: str) -> str:
+    dtype, _, _, *ends = text.split(" ")
+    return " ".join((dtype, sides, "dense", *ends))
+
+
+def _within(text: str, low: float, high: float) -> str:
+    dtype, _, layout, *_ = text.split(" ")
+    return tensor_text(dtype[1:], shape_of(text), layout, low, high)
+
+
+_TEXTS: dict[str, Callable[..., str]] = {
+    "side": _with_side,
+    "rank": _with_rank,
+    "dtype": _typed,
+    "layout": _laid,
+    "sides": _with_sides,
+    "within": _within,
+}
 
 
 def _swapped(value: Any, sides: dict[int, int]) -> Any:

@@ -1,0 +1,75 @@
+"""How a changed call is asked: as it is, in a chain (chains.py), or for the gradients of its operands."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from ..overloads.asking import flat_answers
+from .chains import chained
+
+DERIVE = ["derive"]
+
+
+def asked_as(func: Any, call: Any, changes: list[Any]) -> Any:
+    """Return the overload, its gradient, or the chain of it that the changes ask for."""
+    return Derived(func) if DERIVE in changes else chained(func, call, changes)
+
+
+class Derived:
+    """The gradients of an overload: called as it is, it answers those of every operand with a fraction."""
+
+    def __init__(self, func: Any) -> None:
+        self._func, self._name, self._overloadname = func, str(func), func._overloadname
+        schema = func._schema
+        self._schema = SimpleNamespace(
+            name=f"derived::{schema.name.split('::')[1]}",
+            arguments=schema.arguments,
+            returns=schema.returns,
+            is_mutable=False,
+        )
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[torch.Tensor]:
+        """Return the gradients for whole numbers of the results' shape: no zero is multiplied with what is infinite."""
+        leaves: list[torch.Tensor] = []
+        with torch.enable_grad():
+            given = [_with_leaves(one, leaves) for one in args]
+            named = {key: _with_leaves(one, leaves) for key, one in kwargs.items()}
+            results = [
+                one
+                for one in flat_answers(_called(self._func, given, named))
+                if isinstance(one, torch.Tensor) and one.requires_grad
+            ]
+            if not results:
+                raise RuntimeError("nothing of it has a gradient")
+            gradients = torch.autograd.grad(results, leaves, [_ramp(one) for one in results], allow_unused=True)
+        return [one for one in gradients if one is not None]
+
+
+def _called(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call the public function of this name, where there is one that takes the same arguments; else the overload."""
+    public = getattr(torch, func._schema.name.split("::")[1], None)
+    if callable(public):
+        try:
+            return public(*args, **kwargs)
+        except TypeError:
+            pass
+    return func(*args, **kwargs)
+
+
+def _with_leaves(value: Any, leaves: list[torch.Tensor]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_with_leaves(one, leaves) for one in value]
+    if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
+        return value
+    leaves.append(value.detach().requires_grad_())
+    return leaves[-1]
+
+
+def _ramp(y: torch.Tensor) -> torch.Tensor:
+    return (torch.arange(y.numel(), device=y.device) % 5 + 1).to(y.dtype).reshape(y.shape)

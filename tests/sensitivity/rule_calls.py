@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import torch
 import rule_verdicts
 import rule_verdicts_views
 import suite_in_process
+import wider_verdicts
 from conditions import Conditions, Facts
 from conditions_reach import name_of, runs_on_mps
 from device_suite.overloads.described import overload
@@ -34,11 +36,12 @@ from overload_calls import is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates, is_in_place
 from rule_samples import in_float32, sample_of
 from rule_verdicts import Overload, is_settled
+from wider_candidates import WIDER
 
 # Seconds of one candidate, overloads of one group.
 _SECONDS, _TOGETHER = 20, 40
 _DONE = "done"
-VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS}
+VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS, **wider_verdicts.VERDICTS}
 
 
 def recorded() -> dict[Any, Facts]:
@@ -83,13 +86,17 @@ class Task:
     lost: dict[str, Counter[str]] = field(default_factory=dict)
 
 
+def _may_be(rule: str, task: Task) -> Iterator[list[Any]]:
+    return WIDER[rule](task.func, task.call) if rule in WIDER else candidates(rule, task.func, task.call)
+
+
 def asked_of(tasks: list[Task], send: Any, skip: int) -> None:
     """Send (number, task, rule, changes, verdict) of each candidate from a number on; an empty verdict keeps it."""
     number = 0
     for place, task in enumerate(tasks):
         for rule in task.rules:
             told = Overload(task.func, task.name, task.call)
-            for changes in candidates(rule, task.func, task.call):
+            for changes in _may_be(rule, task):
                 number += 1
                 if number <= skip or is_settled(told, changes):
                     continue

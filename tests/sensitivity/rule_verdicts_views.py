@@ -49,7 +49,7 @@ def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     mine = form_of(told.func, made, Bench(CPU).same(), strides=True)
     if isinstance(mine, Exception):
         return "the CPU refuses it with these operands", changes
-    if _lays_anew(told.func, made):
+    if lays_anew(told.func, made):
         return "the CPU lays a result anew that it was given", changes
     other = form_of(told.func, made, Bench(CPU, around=lambda: ChoosesOtherwise(UNASKED)).device_run(), strides=True)
     if str(other) != str(mine):
@@ -68,7 +68,7 @@ def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     return "", [FREE, *changes] if free else changes
 
 
-def _lays_anew(func: Any, made: ChangedCall) -> bool:
+def lays_anew(func: Any, made: ChangedCall) -> bool:
     """Say whether a tensor that the call writes to has other strides or another shape after it."""
     bases = Bench(CPU).same().copy(made.bases)
     args, kwargs = made.arguments(bases, CPU, lambda dtype: dtype)

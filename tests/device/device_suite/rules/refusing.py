@@ -10,6 +10,7 @@ from ..answers import says_missing
 from ..overloads.asking import flat_answers
 from ..states import Refused
 from .asked import calls_of
+from .public import public_of
 
 _SHOWN = 5
 _BESIDE_VALUES = ("side", "rank", "arg", "first", "longer")
@@ -26,11 +27,12 @@ def ask_refused(overloads: list[Any], bench: Any) -> None:
     for name, func, call, changes in calls_of(overloads):
         if bench.device.type == "cuda" and may_stop_cuda(func, call, changes):
             continue
-        mine, kept = attempted(func, call, bench.same(), bench)
+        function = public_of(func)
+        mine, kept = attempted(function, call, bench.same(), bench)
         if mine is None or is_gap(mine):
             continue  # another release answers it, or has a gap here
         asked += 1
-        found, left = attempted(func, call, bench.device_run(), bench)
+        found, left = attempted(function, call, bench.device_run(), bench)
         told = f"{name} {changes}"
         if found is None:
             wrong.append(f"{told}: an answer; the CPU says {type(mine).__name__}: {str(mine)[:120]}")

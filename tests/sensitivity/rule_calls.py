@@ -29,7 +29,7 @@ from conditions import Conditions, Facts
 from conditions_reach import name_of, runs_on_mps
 from device_suite.overloads.described import overload
 from device_suite.overloads.forwards import choices_of
-from device_suite.rules.asked import ASKED, RULES
+from device_suite.rules.asked import ASKED, RULES, WIDER_RULES
 from device_suite.rules.changes import ChangedCall
 from device_suite.touch import TouchMap
 from overload_calls import is_drawn, with_seeds, with_siblings
@@ -49,7 +49,8 @@ def recorded() -> dict[Any, Facts]:
     touched = TouchMap.load(suite_in_process.DEVICE_TESTS / "touch_map.json").by_case
     suite = suite_in_process.Suite()
     suite.keep_nothing()
-    cases = {case.id: case for case in suite.cases if case.id in touched and not case.id.startswith(tuple(RULES))}
+    asking = tuple(f"{rule}-" for rule in (*RULES, *WIDER_RULES))
+    cases = {case.id: case for case in suite.cases if case.id in touched and not case.id.startswith(asking)}
     recorder = Conditions()
     for _ in range(2):  # what a first case calls with too many elements to keep, a second one may call with few
         kept = {str(func) for func, facts in recorder.facts.items() if facts.samples}

@@ -12,7 +12,7 @@ import torch
 
 from conditions import is_view
 from device_suite.overloads.described import shape_of, texts
-from device_suite.rules.asked import stored
+from device_suite.rules.asked import samples_of, stored
 from device_suite.rules.public import is_composite
 from overload_calls import is_drawn
 from rule_candidates import (
@@ -39,6 +39,14 @@ NO_CONDITION = "no condition of this rule"
 _LONG = 1 << 31
 
 
+def _is_asked_elsewhere(func: Any) -> bool:
+    """Say whether an overload that writes to nothing has the same operands, and a call: what it refuses is asked there."""
+    if not func._schema.is_mutable or not is_asked_without_writing(func):
+        return False
+    name = func._schema.name.split("::")[1].rstrip("_")
+    return any(samples_of(f"{name}.{one}") for one in getattr(torch.ops.aten, name).overloads())
+
+
 def _given(func: Any, call: Any, place: int) -> Any:
     argument = func._schema.arguments[place]
     given = call[0][place] if place < len(call[0]) and not argument.kwarg_only else call[1].get(argument.name)
@@ -53,7 +61,7 @@ def options(func: Any, call: Any) -> Iterator[tuple[str, list[Change]]]:
     for number, text in enumerate(texts(call)):
         if is_written(func, call, as_out=True)[number] and "float" in text.split(" ")[0]:
             yield from ((f"out {name}", [["sparse", number, name]]) for name in ("csr", "coo"))
-    if func._schema.is_mutable and is_asked_without_writing(func):
+    if _is_asked_elsewhere(func):
         return
     for place, argument in enumerate(func._schema.arguments):
         kind, name, given = str(argument.type), argument.name, _given(func, call, place)
@@ -109,7 +117,7 @@ def _lists(given: Any) -> Iterator[tuple[str, list[int]]]:
 
 def indices(func: Any, call: Any) -> Iterator[tuple[str, list[Change]]]:
     """Put wrong places into each tensor of whole numbers: ends of lists, a valid place 2**32 away; empty tables."""
-    if func._schema.is_mutable and is_asked_without_writing(func):
+    if _is_asked_elsewhere(func):
         return
     every, name = texts(call), f"{func._schema.name.split('::')[1]}.{func._overloadname}"
     places = stored()["places"].get(name, ())
@@ -202,9 +210,8 @@ def why_not_at_all(rule: str, func: Any) -> str:
         return OF_NO_FORWARD if is_backward(func) else ""
     writes = any(one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments)
     if rule == "outs":
-        return (
-            "" if any(one.kwarg_only and one.alias_info is not None for one in func._schema.arguments) else NO_CONDITION
-        )
+        has_out = any(one.kwarg_only and one.alias_info is not None for one in func._schema.arguments)
+        return "" if has_out else NO_CONDITION
     if writes:
         return NO_CONDITION
     if is_drawn(func):

@@ -75,7 +75,7 @@ def test_of_rules_and_of_calls_a_script_has_what_its_case_asks() -> None:
 
     assert set(asked) == {"samples", "turns"}
     assert {name.partition(".")[0].rstrip("_") for name in asked["turns"]} == {"add"} and asked["samples"]
-    assert set(outs) == {"samples", "outs"} and list(outs["outs"]) == ["add.out"]
+    assert set(outs) == {"samples", "outs"} and list(outs["outs"]) == ["add.Scalar_out", "add.out"]
     assert "add.out" in json.loads(wider["device_suite/rules/asked.json"])["samples"]
     assert list(json.loads(calls["device_suite/overloads/calls.json"])) == ["elu.default"]
     assert json.loads(rules["device_suite/overloads/calls.json"]) == {}

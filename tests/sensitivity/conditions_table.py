@@ -195,7 +195,8 @@ and MPS has: a kernel or one body for all devices in torch 2.15.0 (`op_coverage`
 that upstream's own tests do not list as failing there. Operands are counted by their number, 0 is the first. A
 kernel that no case calls counts as one condition that is missing, under each heading. What is asked besides of every
 overload, by rule (refusals, special values in each operand, results' form, arguments in turn, chains in place, one
-rounding), and what stays out there: [conditions by rule](conditions_by_rule.md)."""
+rounding), and what stays out there: [conditions by rule](conditions_by_rule.md); of functions that are made of others,
+and of kernels that MPS has not yet, too: [wider rules](conditions_by_wider_rule.md)."""
 
 
 def main() -> int:

@@ -26,7 +26,20 @@ SEEDS = Path(__file__).parent / "pool_seeds.json"
 _DTYPES = (torch.float32, torch.int64, torch.complex64)
 _SAMPLES, _ELEMENTS = 12, 2_000
 # Not this suite's: other layouts and numbers, other libraries' kernels, the inside of autograd and of compilers.
-_NOT_OURS = ("sparse", "quantiz", "fake_quant", "mkldnn", "cudnn", "miopen", "nested", "jagged", "fbgemm", "_test_", "_cufft", "_crow_")
+_NOT_OURS = (
+    "sparse",
+    "quantiz",
+    "fake_quant",
+    "mkldnn",
+    "cudnn",
+    "miopen",
+    "nested",
+    "jagged",
+    "fbgemm",
+    "_test_",
+    "_cufft",
+    "_crow_",
+)
 _INSIDE = frozenset(
     (
         *("coalesce", "crow_indices", "col_indices", "ccol_indices", "row_indices", "indices", "values", "_indices"),

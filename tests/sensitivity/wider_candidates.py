@@ -40,7 +40,7 @@ _LONG = 1 << 31
 
 
 def _is_asked_elsewhere(func: Any) -> bool:
-    """Say whether an overload that writes to nothing has the same operands, and a call: what it refuses is asked there."""
+    """Say whether an overload that writes to nothing has the same operands, and a call: it is asked in its place."""
     if not func._schema.is_mutable or not is_asked_without_writing(func):
         return False
     name = func._schema.name.split("::")[1].rstrip("_")
@@ -233,4 +233,13 @@ def _of_a_kind(rule: Callable[[Any, Any], Iterator[tuple[str, list[Change]]]]) -
     return candidates
 
 
+RULES_IN_WORDS = {
+    "options": "1: a number, a list of numbers or a word out of range, too many, too few; an `out=` without strides",
+    "indices": "1: a place past the end, below it, 2**32 away, in a table of nothing; ends of offsets and lengths",
+    "outs": "5: an `out=` of another layout, and all that lies between its elements",
+    "strides": "5: strides that torch describes for tensors without memory as the CPU has them",
+    "handed": "6: a mask or whole numbers as the very next operand of up to 18 functions, no copy in between",
+    "again": "6: a call with its gradient, before and after one with another option and the same shapes",
+    "deterministic": "6: a call with its gradient, with deterministic algorithms: an empty operand, an empty answer",
+}
 WIDER = {rule.__name__: _of_a_kind(rule) for rule in (options, indices, outs, strides, handed, again, deterministic)}

@@ -6,6 +6,7 @@ import contextlib
 import re
 import resource
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from device_suite.rules.public import public_of
 from device_suite.rules.refusing import attempted
 from device_suite.runs import Bench
 from free_choice import ChoosesOtherwise
+from rounding import RoundsOtherwise
 from rule_verdicts import _CHOSEN, CPU, Overload, Verdict, _why_refused, answered, is_equal
 from rule_verdicts_views import lays_anew
 from unasked import UNASKED
@@ -90,9 +92,10 @@ def strides(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     mine = form_of(told.func, made, Bench(CPU).same(), strides=True)
     if isinstance(mine, Exception):
         return "the CPU refuses it with these operands", changes
-    other = form_of(told.func, made, Bench(CPU, around=lambda: ChoosesOtherwise(UNASKED)).device_run(), strides=True)
-    if str(other) != str(mine):
-        return "a device may choose its answer", changes
+    for around in (partial(ChoosesOtherwise, UNASKED), partial(RoundsOtherwise, 2.0)):
+        other = form_of(told.func, made, Bench(CPU, around=around).device_run(), strides=True)
+        if str(other) != str(mine):
+            return "a device may choose its answer", changes
     if not described_so(told.func, made):
         return "strides are a back end's own choice: torch describes none, or others", changes
     if all(isinstance(one, tuple) and len(one[2]) < 2 for one in mine):

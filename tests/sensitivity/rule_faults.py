@@ -285,6 +285,10 @@ FAULTS: list[tuple[str, Fault]] = [
         "indices-_embedding_bag",
         accepts(aten._embedding_bag.default, lambda x, *_: (x, x, x, x), if_=lambda x, y, z, *_: int(z[0]) > 0),
     ),
+    (
+        "misfits-multilabel_margin_loss_forward",
+        accepts(aten.multilabel_margin_loss_forward.default, lambda x, *_: (x.sum(), x)),
+    ),
     ("outs-mm", writes_densely),
     ("strides-nonzero", in_rows),
     ("handed-le", not_written_yet()),

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from conditions import is_view
+from conditions_reach import name_of
 from device_suite.overloads.described import shape_of, texts
 from device_suite.rules.asked import samples_of, stored
 from device_suite.rules.public import is_composite
@@ -24,6 +25,7 @@ from rule_candidates import (
     Change,
     _others,
     _places,
+    _refused,
     is_asked_without_writing,
     is_written,
 )
@@ -147,6 +149,14 @@ def _places_of(func: Any, call: Any, number: int) -> Iterator[list[Change]]:
             yield one
 
 
+def misfits(func: Any, call: Any) -> Iterator[tuple[str, list[Change]]]:
+    """Ask what the plain rule asks of overloads that MPS runs: sides, ranks, dtypes, memory that is shared."""
+    for changes in _refused(func, call):
+        kind, where, *_ = changes[-1]
+        if kind not in ("arg", "first", "longer"):
+            yield f"{kind} {where}", changes
+
+
 def outs(func: Any, call: Any) -> Iterator[tuple[str, list[Change]]]:
     """Lay what is written to by `out=` otherwise."""
     written = [number for number, one in enumerate(is_written(func, call, as_out=True)) if one]
@@ -206,7 +216,9 @@ _SIDE = 12  # a negative padding of so much leaves nothing
 
 def why_not_at_all(rule: str, func: Any) -> str:
     """Return why a wider rule asks nothing of an overload, or an empty text."""
-    if rule in ("options", "indices"):
+    if rule == "misfits" and name_of(func) in stored()["samples"]:
+        return NO_CONDITION  # `refused` asks it
+    if rule in ("options", "indices", "misfits"):
         return OF_NO_FORWARD if is_backward(func) else ""
     writes = any(one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments)
     if rule == "outs":
@@ -236,10 +248,13 @@ def _of_a_kind(rule: Callable[[Any, Any], Iterator[tuple[str, list[Change]]]]) -
 RULES_IN_WORDS = {
     "options": "1: a number, a list of numbers or a word out of range, too many, too few; an `out=` without strides",
     "indices": "1: a place past the end, below it, 2**32 away, in a table of nothing; ends of offsets and lengths",
+    "misfits": "1: a side, a rank, a dtype or a shared memory that the CPU refuses",
     "outs": "5: an `out=` of another layout, and all that lies between its elements",
     "strides": "5: strides that torch describes for tensors without memory as the CPU has them",
     "handed": "6: a mask or whole numbers as the very next operand of up to 18 functions, no copy in between",
     "again": "6: a call with its gradient, before and after one with another option and the same shapes",
     "deterministic": "6: a call with its gradient, with deterministic algorithms: an empty operand, an empty answer",
 }
-WIDER = {rule.__name__: _of_a_kind(rule) for rule in (options, indices, outs, strides, handed, again, deterministic)}
+WIDER = {
+    rule.__name__: _of_a_kind(rule) for rule in (options, indices, misfits, outs, strides, handed, again, deterministic)
+}

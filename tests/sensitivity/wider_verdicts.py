@@ -26,7 +26,7 @@ from device_suite.rules.refusing import attempted
 from device_suite.runs import Bench
 from free_choice import ChoosesOtherwise
 from rounding import RoundsOtherwise
-from rule_verdicts import _CHOSEN, CPU, Overload, Verdict, _why_refused, answered, is_equal
+from rule_verdicts import _CHOSEN, CPU, Overload, Verdict, _why_refused, answered, is_equal, refused
 from rule_verdicts_views import lays_anew
 from unasked import UNASKED
 
@@ -67,6 +67,11 @@ def little_memory() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def misfits(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep what the plain rule keeps, of calls that are answered."""
+    return refused(told, made, changes) if _is_answered(told) else (_ITS_OWN, changes)
 
 
 def indices(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
@@ -187,4 +192,6 @@ def _noting(verdict: Callable[[Overload, ChangedCall, list[Any]], Verdict]) -> A
     return noted
 
 
-VERDICTS = {one.__name__: _noting(one) for one in (options, indices, outs, strides, handed, again, deterministic)}
+VERDICTS = {
+    one.__name__: _noting(one) for one in (options, indices, misfits, outs, strides, handed, again, deterministic)
+}

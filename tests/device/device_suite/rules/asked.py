@@ -22,7 +22,7 @@ ASKED = Path(__file__).parent / "asked.json"
 WIDER = ASKED.with_name("wider.json")
 RULES = ("refused", "places", "special", "turns", "chains", "form", "rounding")
 _ALL = 1 << 30
-WIDER_RULES = ("options", "indices", "outs", "strides", "handed", "again", "deterministic")
+WIDER_RULES = ("options", "indices", "misfits", "outs", "strides", "handed", "again", "deterministic")
 
 
 @functools.lru_cache(maxsize=None)

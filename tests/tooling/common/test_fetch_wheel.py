@@ -83,6 +83,22 @@ def test_an_index_that_cannot_be_reached_is_no_missing_wheel(
         fetch(tmp_path, "absent-thing==1.0", "3.12")
 
 
+def test_a_constraint_of_pips_own_settings_is_named_and_can_be_left_out(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "constraints.txt").write_text("torch<=2.14.1\n")
+    settings = tmp_path / "pip.conf"
+    settings.write_text(f"[global]\nconstraint = {tmp_path / 'constraints.txt'}\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(settings))
+
+    with pytest.raises(UsageError, match=r"do not allow torch==2\.15\.0: a constraint says torch<=2\.14\.1") as caught:
+        fetch(tmp_path, "torch==2.15.0", "3.12")
+
+    assert "PIP_CONSTRAINT=/dev/null" in (caught.value.hint or "")
+    monkeypatch.setenv("PIP_CONSTRAINT", "/dev/null")
+    assert fetch(tmp_path, "torch==2.15.0", "3.12").path.is_file()
+
+
 @pytest.mark.parametrize(
     "text", ["torch 2.15", "==2.15", "torch @ https://example.invalid/x.whl", "torch==2; python_version>'3'"]
 )

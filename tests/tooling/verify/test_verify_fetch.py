@@ -9,7 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.reporter import SilentReporter
 from mps_build.verify.target.fetched_wheel import fetch_wheel
 from mps_build.verify.target.interpreter import Interpreter
@@ -72,3 +72,13 @@ def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(cache: Pat
         pytest.raises(BuildEnvironmentError, match="answers 503 and asks for a pause of 86400 s"),
     ):
         fetch_wheel("torch==2.14.1", OURS, shop(cache, PIP_INDEX_URL=address))
+
+
+def test_a_constraint_of_pips_own_settings_is_named(tmp_path: Path, cache: Path) -> None:
+    write_wheel(tmp_path, {"torch/__init__.py": b"1"}, name="torch-2.16.0-py3-none-any.whl")
+    (tmp_path / "constraints.txt").write_text("torch<=2.14.1\n")
+    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": tmp_path.as_uri()}
+    asked = shop(cache, **settings, PIP_CONSTRAINT=str(tmp_path / "constraints.txt"))
+
+    with pytest.raises(UsageError, match=r"do not allow torch==2\.16\.0: a constraint says torch<=2\.14\.1"):
+        fetch_wheel("torch==2.16.0", OURS, asked)

@@ -11,7 +11,7 @@ from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.cache import own_folder
-from mps_build.common.wheels.pip_call import limited_pip, run_pip
+from mps_build.common.wheels.pip_call import forbidden_by_settings, limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
 
@@ -138,6 +138,8 @@ def _failures(log: Path) -> Iterator[None]:
         text = "\n".join(failure.tail[-6:])
         if full := disk_full("\n".join(failure.tail), during="while the build environment is made"):
             raise full from failure
+        if forbidden := forbidden_by_settings("\n".join(failure.tail), wanted="what the lock pins"):
+            raise forbidden from failure
         raise BuildEnvironmentError(f"{failure}:\n{text}", hint=_hint(text, log)) from failure
 
 

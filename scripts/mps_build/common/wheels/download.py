@@ -25,7 +25,7 @@ from ..process import Command, CommandFailed
 from ..reporter import Reporter
 from .cache import WheelCache
 from .limited_pip import STATUS
-from .pip_call import LIMITS, Limits, limited_pip, run_pip
+from .pip_call import LIMITS, Limits, forbidden_by_settings, limited_pip, run_pip
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
 PYTHONS = tuple(f"3.{minor}" for minor in range(16, 6, -1))
@@ -79,7 +79,7 @@ def fetch_wheel(
         cache: where wheels are kept; an exact version is asked of the network only once, while its hash holds.
 
     Raises:
-        UsageError: no such wheel; or the cache is a link, or somebody else's.
+        UsageError: no such wheel, or one that pip's settings do not allow; or the cache is a link, or somebody else's.
         SourceError: the index cannot be reached.
     """
     wanted = parse_requirement(requirement)
@@ -132,6 +132,8 @@ def _download(
                 f"the package index cannot be reached to fetch {wanted}",
                 hint=f"check the network and pip's settings (`pip config list`); pip's output is in {log}",
             ) from failure
+        if forbidden := forbidden_by_settings(text, wanted=wanted):
+            raise forbidden from failure
         if _NOTHING in text:
             return None
         raise SourceError(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..errors import UsageError
 from ..process import FETCH_SECONDS, Command, run_logged
 from .limited_pip import PAUSE
 
+_CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S.*)")
 _PROGRAM = Path(__file__).with_name("limited_pip.py")
 
 
@@ -79,3 +82,16 @@ def run_pip(
     with tempfile.TemporaryDirectory(prefix="mps-build-pip-") as folder:
         held = replace(command, environ={**environ, "TMPDIR": folder})
         run_logged(wrap(held), log=log, on_line=watch, timeout_seconds=limits.total_seconds)
+
+
+def forbidden_by_settings(text: str, *, wanted: object) -> UsageError | None:
+    """Return the error if pip said that a constraint of the user's own settings forbids it; None if it did not.
+
+    pip reads constraints from PIP_CONSTRAINT and its settings: https://pip.pypa.io/en/stable/topics/configuration/
+    """
+    if (found := _CONSTRAINT.search(text)) is None:
+        return None
+    return UsageError(
+        f"pip's own settings do not allow {wanted}: a constraint says {found[1].strip()}",
+        hint="`pip config list` names the file; PIP_CONSTRAINT=/dev/null before the command leaves it out once",
+    )

@@ -16,7 +16,7 @@ from mps_build.common.opening import open_regular
 from mps_build.common.process import Command, CommandFailed
 from mps_build.common.wheels.cache import WheelCache, own_folder
 from mps_build.common.wheels.limited_pip import STATUS
-from mps_build.common.wheels.pip_call import run_pip
+from mps_build.common.wheels.pip_call import forbidden_by_settings, run_pip
 
 from .interpreter import Interpreter
 from .kept_environment import own_pip
@@ -93,6 +93,8 @@ def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
     text = "\n".join(failure.tail)
     if full := disk_full(text, during=f"while {requirement} is fetched"):
         return full
+    if forbidden := forbidden_by_settings(text, wanted=requirement):
+        return forbidden
     if failure.exit_code in (STATUS, -signal.SIGKILL):
         return BuildEnvironmentError(
             f"{requirement}: pip was ended: {failure.tail[-1].removeprefix('ERROR: ')}",

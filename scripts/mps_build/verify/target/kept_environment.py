@@ -23,7 +23,7 @@ from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.opening import open_to_append
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.pip_call import limited_pip, run_pip
+from mps_build.common.wheels.pip_call import forbidden_by_settings, limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
 from .interpreter import Interpreter
@@ -135,6 +135,7 @@ def _install(what: str, pip: tuple[str, ...], wanted: tuple[str, ...], shop: Sho
 
     Raises:
         BuildEnvironmentError: it failed; the message holds its last lines.
+        UsageError: pip's settings do not allow what is wanted.
     """
     index = ("--no-index",) if shop.offline else ()
     shop.reporter.started(what, unit="packages")
@@ -144,6 +145,8 @@ def _install(what: str, pip: tuple[str, ...], wanted: tuple[str, ...], shop: Sho
     except CommandFailed as failure:
         if full := disk_full("\n".join(failure.tail), during=what):
             raise full from failure
+        if forbidden := forbidden_by_settings("\n".join(failure.tail), wanted=", ".join(wanted)):
+            raise forbidden from failure
         raise BuildEnvironmentError(
             f"{what}: {failure}:\n" + "\n".join(failure.tail[-6:]), hint=f"the whole output is in {failure.log}"
         ) from failure

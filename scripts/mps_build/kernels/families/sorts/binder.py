@@ -94,7 +94,7 @@ def merge(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`mb_merge`: dims (size, tiles that a merged run has); the two halves of each run are sorted."""
     threads = int(kernel.parts["threads"])
     tile = EACH * threads
-    sizes = [(2 * tile - 7, 2, 2, False), (3 * tile + 5, 1, 4, True), (3 * tile + 1, 1, 2, True)]
+    sizes = [(2 * tile - 7, 2, 2, False), (3 * tile + 5, 1, 4, True), (3 * tile + 1, 2, 2, True)]
     sizes += [(tile // 2, 1, 2, False), *([(SHORT + 1, 2, 2 * SHORT // tile, False)] if _is_long(kernel) else [])]
     for size, rows, tiles, desc in sizes:
         yield _merged(kernel, case, size, rows, tiles, desc)

@@ -21,7 +21,7 @@ add_rule(cases, "misfits", ask_refused, most=1, since="2.13")
 # What a kernel finds wrong stops CUDA for the whole process.
 add_rule(cases, "indices", ask_refused, since="2.13", devices=("mps", "cpu"))
 add_rule(cases, "outs", ask_answered, most=1, since="2.13")
-add_rule(cases, "strides", ask_form, most=2, since="2.13")
+add_rule(cases, "strides", ask_form, most=1, since="2.13")
 add_rule(cases, "handed", ask_handed, since="2.13")
 add_rule(cases, "again", ask_again, since="2.13")
 add_rule(cases, "deterministic", ask_deterministic, most=1, since="2.13")

@@ -1,6 +1,6 @@
 """Make tests/device/device_suite/rules/wider.json: what the wider rules ask of each overload.
 
-python tests/sensitivity/wider_calls.py [--pool] [--only NAME,...] [--rules numbers,...] [--reasons FILE]
+python tests/sensitivity/wider_calls.py [--pool] [--only NAME,...] [--rules options,...] [--reasons FILE]
 
 As rule_calls.py, of more overloads: `--pool` records their calls anew (numpy and expecttest needed).
 """

@@ -14,6 +14,7 @@ import torch
 from torch.fx.experimental import _config as config
 
 from device_suite.overloads.asking import attempt_answers, flat_answers
+from device_suite.overloads.described import VIEWS, shape_of, texts
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asked import stored
 from device_suite.rules.changes import ChangedCall
@@ -87,7 +88,34 @@ def outs(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
         return "the CPU refuses it with these operands", changes
     if lays_anew(told.func, made):
         return "the CPU lays a result anew that it was given", changes
+    if not _writes_there_alone(told, made, changes):
+        return "the CPU writes otherwise, or elsewhere, than to a dense result", changes
     return answered(told, made, changes)
+
+
+def _writes_there_alone(told: Overload, made: ChangedCall, changes: list[Any]) -> bool:
+    """Say whether the CPU writes what it writes to dense results, and nothing between their elements.
+
+    Met with narrow_copy.out: it takes whatever it is given to be dense, and writes beyond it.
+    """
+    plain = ChangedCall(told.func, told.call, [])
+    found = []
+    for one in (plain, made):
+        bases = Bench(CPU).same().copy(one.bases)
+        args, kwargs = one.arguments(bases, CPU, lambda dtype: dtype)
+        told.func(*args, **kwargs)
+        cuts = [VIEWS[texts(one.call)[number].split(" ")[2]] for _, number, _ in changes]
+        views = [
+            cut.cut(bases[number], shape_of(texts(one.call)[number])) for cut, (_, number, _) in zip(cuts, changes)
+        ]
+        found.append([view.clone() for view in views])
+        for view, (_, number, _) in zip(views, changes):
+            before = one.bases[number].clone()
+            VIEWS[texts(one.call)[number].split(" ")[2]].cut(before, view.shape).zero_()
+            view.zero_()
+            if not torch.equal(before, bases[number]):
+                return False
+    return all(is_equal(mine, its) for mine, its in zip(*found))
 
 
 def strides(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:

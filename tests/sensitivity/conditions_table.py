@@ -196,7 +196,8 @@ that upstream's own tests do not list as failing there. Operands are counted by 
 kernel that no case calls counts as one condition that is missing, under each heading. What is asked besides of every
 overload, by rule (refusals, special values in each operand and in gradients, windows, results' form, arguments in
 turn, chains in place, 2**16 elements, one rounding), and what stays out there:
-[conditions by rule](conditions_by_rule.md)."""
+[conditions by rule](conditions_by_rule.md); of functions that are made of others, and of kernels that MPS has not yet,
+too: [wider rules](conditions_by_wider_rule.md)."""
 
 
 def main() -> int:

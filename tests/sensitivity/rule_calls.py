@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,23 +25,30 @@ import rule_verdicts
 import rule_verdicts_views
 import rule_verdicts_wide
 import suite_in_process
+import wider_verdicts
 from conditions import Conditions, Facts
 from conditions_reach import name_of, runs_on_mps
 from device_suite.overloads.asking import stored_calls
 from device_suite.overloads.described import overload
 from device_suite.overloads.forwards import choices_of
-from device_suite.rules.asked import ASKED, RULES
+from device_suite.rules.asked import ASKED, RULES, WIDER_RULES
 from device_suite.rules.changes import ChangedCall
 from device_suite.touch import TouchMap
 from overload_calls import SEEDS, is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates, is_in_place
 from rule_samples import best_of, in_float32, sample_of
 from rule_verdicts import Overload, is_settled
+from wider_candidates import WIDER
 
 # Seconds of one candidate, overloads of one group.
 _SECONDS, _TOGETHER = 20, 40
 _DONE = "done"
-VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS, **rule_verdicts_wide.VERDICTS}
+VERDICTS = {
+    **rule_verdicts.VERDICTS,
+    **rule_verdicts_views.VERDICTS,
+    **rule_verdicts_wide.VERDICTS,
+    **wider_verdicts.VERDICTS,
+}
 
 
 def recorded() -> dict[Any, Facts]:
@@ -48,7 +56,8 @@ def recorded() -> dict[Any, Facts]:
     touched = TouchMap.load(suite_in_process.DEVICE_TESTS / "touch_map.json").by_case
     suite = suite_in_process.Suite()
     suite.keep_nothing()
-    cases = {case.id: case for case in suite.cases if case.id in touched and not case.id.startswith(tuple(RULES))}
+    asking = tuple(f"{rule}-" for rule in (*RULES, *WIDER_RULES))
+    cases = {case.id: case for case in suite.cases if case.id in touched and not case.id.startswith(asking)}
     recorder = Conditions()
     for _ in range(2):  # what a first case calls with too many elements to keep, a second one may call with few
         kept = {str(func) for func, facts in recorder.facts.items() if facts.samples}
@@ -99,13 +108,17 @@ class Task:
     lost: dict[str, Counter[str]] = field(default_factory=dict)
 
 
+def _may_be(rule: str, task: Task) -> Iterator[list[Any]]:
+    return WIDER[rule](task.func, task.call) if rule in WIDER else candidates(rule, task.func, task.call)
+
+
 def asked_of(tasks: list[Task], send: Any, skip: int) -> None:
     """Send (number, task, rule, changes, verdict) of each candidate from a number on; an empty verdict keeps it."""
     number = 0
     for place, task in enumerate(tasks):
         for rule in task.rules:
             told = Overload(task.func, task.name, task.call)
-            for changes in candidates(rule, task.func, task.call):
+            for changes in _may_be(rule, task):
                 number += 1
                 if number <= skip or is_settled(told, changes):
                     continue
@@ -262,9 +275,9 @@ def main() -> None:
         print(f"{rule:9} {total:6} calls of {len(stored[rule])} overloads")
 
 
-def save(path: Path, stored: dict[str, Any]) -> None:
+def save(path: Path, stored: dict[str, Any], rules: Sequence[str] = RULES) -> None:
     """Write what is asked, one overload of a rule a line."""
-    parts = {"samples": stored["samples"], **{rule: stored[rule] for rule in RULES}}
+    parts = {"samples": stored["samples"], **{rule: stored[rule] for rule in rules}}
     lines = [
         f"{json.dumps(part)}: {{\n"
         + ",\n".join(f"{json.dumps(n)}: {json.dumps(c)}" for n, c in sorted(rows.items()))

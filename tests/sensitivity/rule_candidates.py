@@ -49,7 +49,7 @@ def is_written(func: Any, call: Any, *, as_out: bool = False) -> list[bool]:
 
 def _refused(func: Any, call: Any) -> Iterator[list[Change]]:
     every, writes, outs = texts(call), is_written(func, call), is_written(func, call, as_out=True)
-    alone = any(writes) and _is_asked_without_writing(func)
+    alone = any(writes) and is_asked_without_writing(func)
     for number, text in enumerate(every[:5]):
         shape = shape_of(text)
         if alone and not writes[number]:
@@ -71,7 +71,7 @@ def _refused(func: Any, call: Any) -> Iterator[list[Change]]:
         yield from _options(func, call)
 
 
-def _is_asked_without_writing(func: Any) -> bool:
+def is_asked_without_writing(func: Any) -> bool:
     """Say whether an overload that writes to nothing has the same operands: what it refuses is asked there."""
     packet = getattr(torch.ops.aten, func._schema.name.split("::")[1].rstrip("_"), None)
     rest = [one.name for one in func._schema.arguments if not (one.kwarg_only and one.alias_info is not None)]

@@ -45,18 +45,29 @@ def _told(reason: str) -> str:
     return reason.partition(":")[0] if reason.startswith("cannot be made") else reason
 
 
-def render(reasons: dict[str, dict[str, dict[str, int]]]) -> str:
+Reasons = dict[str, dict[str, dict[str, int]]]
+
+
+def counted(reasons: dict[str, dict[str, int]]) -> Counter[str]:
+    """Return how many conditions of a rule have each reason."""
+    counts = Counter[str]()
+    for each in reasons.values():
+        for reason, number in each.items():
+            if reason != _A_STEP:
+                counts[_told(reason)] += number
+    return counts
+
+
+def render(reasons: Reasons) -> str:
     """Return the page."""
     asked: dict[str, Any] = stored()
     in_place = sum(is_in_place(func) for func in map(overload, asked["samples"]) if func is not None)
     head = _HEAD.format(count=len(asked["samples"]), in_place=in_place)
     lines = [head, "| cases | rule | overloads | conditions asked | left out |"]
     lines.append("|---|---|---|---|---|")
-    counted: dict[str, Counter[str]] = {}
+    left: dict[str, Counter[str]] = {}
     for rule in RULES:
-        counts = counted[rule] = Counter[str]()
-        for each in reasons.get(rule, {}).values():
-            counts.update({_told(reason): number for reason, number in each.items() if reason != _A_STEP})
+        counts = left[rule] = counted(reasons.get(rule, {}))
         number = sum(map(len, asked[rule].values()))
         lines.append(
             f"| `{rule}-*` | {RULES_IN_WORDS[rule]} | {len(asked[rule])} | {number} | {sum(counts.values())} |"
@@ -69,7 +80,7 @@ def render(reasons: dict[str, dict[str, dict[str, int]]]) -> str:
     lines += ["", "## What stays out", ""]
     lines += ["| cases | reason | conditions |", "|---|---|---|"]
     for rule in RULES:
-        lines += [f"| `{rule}-*` | {reason} | {number} |" for reason, number in counted[rule].most_common()]
+        lines += [f"| `{rule}-*` | {reason} | {number} |" for reason, number in left[rule].most_common()]
     return "\n".join(lines) + "\n"
 
 

@@ -15,6 +15,7 @@ from device_suite.overloads.described import texts
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asking import ONE_ROUNDING, STEPS, roundings
 from device_suite.rules.changes import ChangedCall
+from device_suite.rules.public import public_of
 from device_suite.rules.refusing import attempted, is_gap
 from device_suite.rules.ways import DERIVE, asked_as
 from device_suite.runs import Bench
@@ -27,6 +28,14 @@ from rule_depth import rounds_once, tensors
 from rule_kinds import is_backward, is_structured, refused_on_meta
 
 CPU = torch.device("cpu")
+
+
+class Candidate(list[Any]):
+    """Changes of a kind of which the first that is kept is enough."""
+
+    kind = ""
+
+
 Verdict = tuple[str, Any]
 _NOT_OURS = "the binding refuses it, before any device"
 _SHARED = "code that all devices share refuses it"
@@ -64,7 +73,7 @@ _BY_VALUE = re.compile(r"(index|target|class) .*out of (bounds|range)", re.IGNOR
 def _why_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> str:
     bench = Bench(CPU)
     for _ in range(3):  # a check refuses always; what reads or writes anywhere may do so once
-        raised, _ = attempted(told.func, made, bench.same(), bench)
+        raised, _ = attempted(public_of(told.func), made, bench.same(), bench)
         if raised is None:
             return _ANSWERED
     if is_gap(raised) or "allocate memory" in str(raised):
@@ -84,7 +93,9 @@ def _why_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> str:
 
 
 def is_settled(told: Overload, changes: list[Any]) -> bool:
-    """Say whether a place past a table's end, or below it, is found already."""
+    """Say whether a place past a table's end, or below it, is found already, or another change of the same kind."""
+    if isinstance(changes, Candidate):
+        return changes.kind in told.found
     return bool(changes) and changes[-1][0] == "place" and place_key(changes[-1]) in told.found
 
 

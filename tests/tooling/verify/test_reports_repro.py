@@ -70,9 +70,13 @@ def test_of_rules_and_of_calls_a_script_has_what_its_case_asks() -> None:
     rules = embed(SUITE, "test_conditions_rules_answered.py", "turns-add")
     asked = json.loads(rules["device_suite/rules/asked.json"])
     calls = embed(SUITE, "test_conditions_overloads.py", "overload-elu.default")
+    wider = embed(SUITE, "test_conditions_rules_wider.py", "outs-add-rest")
+    outs = json.loads(wider["device_suite/rules/wider.json"])
 
     assert set(asked) == {"samples", "turns"}
     assert {name.partition(".")[0].rstrip("_") for name in asked["turns"]} == {"add"} and asked["samples"]
+    assert set(outs) == {"samples", "outs"} and list(outs["outs"]) == ["add.Scalar_out", "add.out"]
+    assert "add.out" in json.loads(wider["device_suite/rules/asked.json"])["samples"]
     assert list(json.loads(calls["device_suite/overloads/calls.json"])) == ["elu.default"]
     assert json.loads(rules["device_suite/overloads/calls.json"]) == {}
 

@@ -18,6 +18,7 @@ _READ_BY = {
     "coverings.json": "covering",
     "calls.json": "overloads.asking",
     "asked.json": "rules.asked",
+    "wider.json": "rules.asked",
 }
 # What the script itself calls, besides what the case's file imports.
 _ALWAYS = ("states", "runs", "plants", "selection", "compare")
@@ -58,18 +59,22 @@ def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:
 def _data_of(path: Path, case_id: str) -> str:
     """Return a table that a module reads; of conditions and rules only what the case's operator has."""
     text = path.read_text(encoding="utf-8")
-    if path.name == "asked.json":
-        rule, _, operator = case_id.partition("-")
+    if path.name in ("asked.json", "wider.json"):
+        rule, _, operator = case_id.removesuffix("-rest").partition("-")
         every = json.loads(text)
-        asked = {
-            name: one for name, one in every.get(rule, {}).items() if operator in (name.partition(".")[0], _bare(name))
-        }
-        return json.dumps({"samples": {name: every["samples"][name] for name in asked}, rule: asked})
+        parts = {part: _of_operator(every.get(part, {}), operator) for part in ("samples", rule)}
+        if path.name == "asked.json" and rule in every:
+            parts["samples"] = {name: one for name, one in parts["samples"].items() if name in parts[rule]}
+        return json.dumps(parts)
     if path.name == "calls.json":
         return json.dumps({name: one for name, one in json.loads(text).items() if case_id == f"overload-{name}"})
     if path.name != "rows.json":
         return text
     return json.dumps({name: row for name, row in json.loads(text).items() if case_id.startswith(f"condition-{name}-")})
+
+
+def _of_operator(rows: Mapping[str, object], operator: str) -> dict[str, object]:
+    return {name: one for name, one in rows.items() if operator in (name.partition(".")[0], _bare(name))}
 
 
 def _bare(name: str) -> str:

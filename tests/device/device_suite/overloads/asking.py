@@ -25,6 +25,7 @@ _FACTOR = 64.0
 # out= they are the last two operands besides.
 _KEPT_BY_NAME: dict[str, tuple[slice, ...]] = {
     "_ctc_loss": (slice(1, None),),
+    "_embedding_bag": (slice(1, None),),
     "_embedding_bag_forward_only": (slice(1, None),),
     "_batch_norm_with_update": (slice(1, 4),),
     "_native_batch_norm_legit": (slice(1, 3),),
@@ -174,7 +175,9 @@ def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
 
 
 def kept_places(func: Any, count: int) -> set[int]:
-    """Return the places among some answers of what is kept for the gradient."""
+    """Return the places among some answers of what is kept for the gradient; what answers its gradient keeps none."""
+    if getattr(func, "derives", False):
+        return set()
     packet = func._schema.name.split("::")[1]
     slices = _KEPT_BY_NAME.get(f"{packet}.{func._overloadname}", _KEPT_BY_NAME.get(packet, ()))
     return {place for one in slices for place in range(count)[one]}

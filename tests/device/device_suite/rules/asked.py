@@ -1,9 +1,14 @@
-"""What each rule asks of each overload: `asked.json`, made by `tests/sensitivity/rule_calls.py`."""
+"""What each rule asks of each overload.
+
+`asked.json`, made by `tests/sensitivity/rule_calls.py`: overloads that MPS runs. `wider.json`, made by `wider_calls.py`
+there: also functions that are made of others, and kernels that MPS has not yet.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -18,12 +23,32 @@ RULES = (
     *("refused", "places", "special", "derived", "windows", "written", "broadcast", "rows"),
     *("turns", "chains", "form", "rounding"),
 )
+WIDER = ASKED.with_name("wider.json")
+_ALL = 1 << 30
+WIDER_RULES = ("options", "indices", "misfits", "outs", "strides", "handed", "again", "deterministic")
 
 
 @functools.lru_cache(maxsize=None)
 def stored() -> dict[str, Any]:
     """Return `samples`: the calls of each overload, and for each rule the changes that are asked of them."""
     return json.loads(ASKED.read_text(encoding="utf-8")) if ASKED.is_file() else {}  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=None)
+def wider() -> dict[str, Any]:
+    """Return the same of the wider rules; `samples` has the calls that `stored` has not."""
+    return json.loads(WIDER.read_text(encoding="utf-8")) if WIDER.is_file() else {}  # type: ignore[no-any-return]
+
+
+def asked_by(rule: str) -> dict[str, Any]:
+    """Return what a rule asks: the changes of each overload."""
+    found: dict[str, Any] = (wider() if rule in WIDER_RULES else stored()).get(rule, {})
+    return found
+
+
+def samples_of(name: str) -> list[Any]:
+    """Return the calls of an overload: that of the plain rules first."""
+    return [*stored()["samples"].get(name, ()), *wider().get("samples", {}).get(name, ())]
 
 
 def packet_of(name: str) -> str:
@@ -36,22 +61,32 @@ def packet_of(name: str) -> str:
     return packet if packet.endswith("__") else packet.rstrip("_")
 
 
-def add_rule(cases: Cases, rule: str, ask: Callable[[list[tuple[str, list[Any]]], Any], Any], **fields: Any) -> None:
+def add_rule(
+    cases: Cases,
+    rule: str,
+    ask: Callable[[list[tuple[str, list[Any]]], Any], Any],
+    most: int = _ALL,
+    **fields: Any,
+) -> None:
     """Register `<rule>-<operator>`: what a rule asks of all overloads of an operator, in one case.
 
     Args:
+        most: of each overload the default layers ask no more than the first so many; `<rule>-<operator>-rest`, with
+            `--full`, asks the others.
         ask: (overloads with their changes, bench) -> None, or an Error.
         fields: of the cases.
     """
     operators: dict[str, list[tuple[str, list[Any]]]] = {}
-    for name, changes in sorted(stored().get(rule, {}).items()):
-        operators.setdefault(packet_of(name), []).append((name, changes))
+    rest: dict[str, list[tuple[str, list[Any]]]] = {}
+    for name, changes in sorted(asked_by(rule).items()):
+        operators.setdefault(packet_of(name), []).append((name, changes[:most]))
+        if changes[most:]:
+            rest.setdefault(packet_of(name), []).append((name, changes[most:]))
     for operator, overloads in operators.items():
-
-        def asked(bench: Any, overloads: Any = overloads) -> Any:
-            return ask(overloads, bench)
-
-        cases.add(f"{rule}-{operator}", asked, check=True, may_be_missing=True, **fields)
+        fields_of: dict[str, Any] = {"check": True, "may_be_missing": True, **fields}
+        cases.add(f"{rule}-{operator}", partial(ask, overloads), **fields_of)
+        if operator in rest:
+            cases.add(f"{rule}-{operator}-rest", partial(ask, rest[operator]), full=True, quiet=True, **fields_of)
 
 
 def calls_of(overloads: list[tuple[str, list[Any]]]) -> Iterator[tuple[str, Any, ChangedCall, Any]]:
@@ -67,7 +102,7 @@ def calls_of(overloads: list[tuple[str, list[Any]]]) -> Iterator[tuple[str, Any,
             continue
         found = True
         for sample, *changes in asked:
-            call = stored()["samples"][name][sample]
+            call = samples_of(name)[sample]
             yield name, func, ChangedCall(func, call, changes, choices_of(name)), changes
     if not found:
         raise Refused(f"this torch has none of {', '.join(name for name, _ in overloads)}")

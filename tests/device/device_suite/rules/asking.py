@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,28 +17,47 @@ from .ways import asked_as
 _SHOWN = 5
 
 
-def ask_answered(overloads: list[Any], bench: Any) -> Error:
+class Called(NamedTuple):
+    """A call to ask: an overload's name, what is called, its operands, and what was changed."""
+
+    name: str
+    func: Any
+    call: Any
+    changes: list[Any]
+
+
+def ask_answered(overloads: list[tuple[str, list[Any]]], bench: Any) -> Error:
+    """Return the largest error over the calls of some overloads, or of chains of them."""
+    return ask_calls(
+        [
+            Called(name, asked_as(func, call, changes), call, changes)
+            for name, func, call, changes in calls_of(overloads)
+        ],
+        bench,
+    )
+
+
+def ask_calls(calls: list[Called], bench: Any) -> Error:
     """Return the largest error over some calls; all are made on the device, one behind the other, before one is judged.
 
     Raises:
         Mismatch: some are wrong; the message names the first few.
         Refused: none could be asked.
     """
-    calls = [(name, asked_as(func, call, changes), call, changes) for name, func, call, changes in calls_of(overloads)]
-    copies = [_copied(call, bench) for _, _, call, _ in calls]
+    copies = [_copied(one.call, bench) for one in calls]
     run = bench.device_run()
     run.seed(bench.seed)
     with run:
-        answers = [attempt_answers(func, call, run, copy) for (_, func, call, _), copy in zip(calls, copies)]
+        answers = [attempt_answers(one.func, one.call, run, copy) for one, copy in zip(calls, copies)]
     worst, wrong, gaps = Error(), [], []
-    for (name, func, call, changes), answer in zip(calls, answers):
+    for one, answer in zip(calls, answers):
         try:
-            error = judge(func, call, answer, bench)
+            error = judge(one.func, one.call, answer, bench)
             worst = error if error.max_rel_scaled > worst.max_rel_scaled else worst
         except Refused as gap:
             gaps.append(str(gap))
         except Mismatch as mismatch:
-            wrong.append((f"{name} {changes}: {mismatch}", mismatch.error))
+            wrong.append((f"{one.name} {one.changes}: {mismatch}", mismatch.error))
     if wrong:
         more = f"\nand {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise Mismatch("\n".join(text for text, _ in wrong[:_SHOWN]) + more, wrong[0][1])

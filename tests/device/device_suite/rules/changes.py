@@ -10,6 +10,9 @@
 ["call", CALL]          another call than the stored one     ["chain", MODE]    in a chain (chains.py)
 ["sides", T, "3x5"]     tensor T dense, of this shape        ["within", T, A, B] tensor T between two numbers
 ["fill", T, WORD]       special values, everywhere in T      ["derive"]         its gradients (ways.py)
+["at", T, PLACE, N]     N at one place of tensor T           ["wide", T, N]     2**32, N times, to what is in the middle
+["handed", KIND]        its answer is handed on (handed.py)  ["deterministic"] with its gradient (derived.py)
+["sparse", T, NAME]     tensor T in a sparse layout          ["alike"]          every tensor like the first: its values
 """
 
 from __future__ import annotations
@@ -67,6 +70,9 @@ class ChangedCall(Drawn):
     def __init__(self, func: Any, call: Any, changes: list[Any], choices: Any = None) -> None:
         self._edits: list[tuple[int, Callable[[torch.Tensor], None]]] = []
         self._shared: dict[int, int] = {}
+        self._sparse: dict[int, str] = {}
+        self._alike = False
+        self.given = call
         for change in changes:
             call = self._with(func, call, change)
         super().__init__(call, 0, choices)
@@ -78,29 +84,41 @@ class ChangedCall(Drawn):
         every = texts(self.call)
         for number, edit in self._edits:
             edit(VIEWS[every[number].split(" ")[2]].cut(bases[number], shape_of(every[number])))
-        if self._edits:  # what follows from the others follows from what was put there
+        if self._alike:
+            for number, text in enumerate(every):
+                if text.split(" ")[:3] == every[0].split(" ")[:3]:
+                    bases[number].copy_(bases[0])
+        if self._edits or self._alike:  # what follows from the others follows from what was put there
             self._choose(bases)
         return bases
 
     def arguments(self, bases: list[torch.Tensor], device: Any, cast: Any) -> tuple[Any, Any]:
         """Return (args, kwargs), some tensors lying in the memory of others."""
         args, kwargs = super().arguments(bases, device, cast)
-        if self._shared:
+        if self._shared or self._sparse:
             count = iter(range(len(bases)))
-            args, kwargs = _mapped([args, kwargs], lambda x: self._moved(next(count), x, bases))
+            args, kwargs = mapped([args, kwargs], lambda x: self._moved(next(count), x, bases))
         return args, kwargs
 
     def _moved(self, number: int, x: torch.Tensor, bases: list[torch.Tensor]) -> torch.Tensor:
+        if number in self._sparse:
+            return x.to_sparse() if self._sparse[number] == "coo" else x.to_sparse_csr()
         return bases[self._shared[number]][1:-3] if number in self._shared else x
 
     def _with(self, func: Any, call: Any, change: Any) -> Any:
         kind, where, *what = (*change, None)[: max(len(change), 2)]
-        if kind in ("free", "chain", "derive", "steps"):  # how the call is asked: no change
+        if kind in ("free", "chain", "derive", "steps", "deterministic", "handed"):  # how the call is asked: no change
             return call
         if kind == "call":
             return where
-        if kind in ("place", "put", "order", "fill"):
+        if kind in ("place", "put", "order", "fill", "at", "wide"):
             self._edits.append((where, _edit(kind, *what)))
+            return call
+        if kind == "sparse":
+            self._sparse[where] = what[0]
+            return call
+        if kind == "alike":
+            self._alike = True
             return call
         if kind == "shifted":
             self._shared[where] = what[0]
@@ -121,6 +139,12 @@ def _edit(kind: str, *what: Any) -> Callable[[torch.Tensor], None]:
             return
         if kind == "fill":
             view.copy_(filled(what[0], view))
+            return
+        if kind in ("at", "wide"):
+            flat = view.reshape(-1).clone()
+            place, value = what if kind == "at" else (flat.numel() // 2, (what[0] << 32) + int(flat[flat.numel() // 2]))
+            flat[place] = value
+            view.copy_(flat.reshape(view.shape))
             return
         values = torch.tensor(what, dtype=view.dtype) if kind == "place" else put_values(what[0], view.dtype)
         flat = view.reshape(-1).clone()
@@ -208,9 +232,10 @@ def _with_argument(func: Any, call: Any, kind: str, name: str, *what: Any) -> An
     return [args, kwargs]
 
 
-def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """Return arguments in lists and dicts with every tensor changed."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, list):
-        return [_mapped(one, change) for one in value]
-    return {key: _mapped(one, change) for key, one in value.items()} if isinstance(value, dict) else value
+        return [mapped(one, change) for one in value]
+    return {key: mapped(one, change) for key, one in value.items()} if isinstance(value, dict) else value

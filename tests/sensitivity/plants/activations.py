@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import differ, instead, written
+from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, is_dense, misread
 from planting import Plot, answered, wrong_answer
 
@@ -204,3 +204,11 @@ def issue_xpu_5236(hit: Any, func: Any, x: Any, noise: Any, *args: Any, **kwargs
         hit()
         noise.copy_(before)
     return y
+
+
+@plot.dispatched("aten.softplus_backward.default")
+@wrong_answer
+def issue_tt_metal_6598(y: Any, grad: Any, x: Any, beta: Any, threshold: Any) -> Any:
+    """tenstorrent/tt-metal 6598: softplus's backward is wrong past the threshold (here as below it)."""
+    wrong = torch.where(x * beta > threshold, grad * torch.sigmoid(x * beta), y)
+    return wrong if is_plain(x) and differ(y, wrong, 1e-3, 1e-6) else None

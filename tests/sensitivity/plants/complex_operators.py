@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from differences import is_plain
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -158,3 +159,67 @@ def issue_194813(answer: Any, x: Any, y: Any) -> Any:
 def issue_mlx_2098(x: Any, **kwargs: Any) -> Any:
     """ml-explore/mlx 2098: sqrt of complex64 raises."""
     return x.dtype == torch.complex64
+
+
+def _in_groups(x: torch.Tensor, size: int = 8) -> torch.Tensor:
+    """Say which elements a loop takes a group at a time, not one by one at the end."""
+    return (torch.arange(x.numel()) < x.numel() // size * size).view(x.shape)
+
+
+@plot.dispatched("aten.tan.default")
+@wrong_answer
+def issue_41244(y: Any, x: Any) -> Any:
+    """pytorch 41244: tan of -inf + 0j has NaN for its imaginary part."""
+    if not x.is_complex() or x.layout != torch.strided or x.is_meta:
+        return None
+    lost = x.real.isinf() & (x.imag == 0)
+    return y.masked_fill(lost, complex(math.nan, math.nan)) if bool(lost.any()) else None
+
+
+@plot.dispatched("aten.abs.default")
+@wrong_answer
+def issue_41246(y: Any, x: Any) -> Any:
+    """pytorch 41246: abs of nan + inf j is NaN in groups of 8, where one by one it is infinite."""
+    if not x.is_complex() or x.layout != torch.strided or x.is_meta:
+        return None
+    lost = (x.real.isnan() & x.imag.isinf() | x.imag.isnan() & x.real.isinf()) & _in_groups(x)
+    return y.masked_fill(lost, math.nan) if bool(lost.any()) else None
+
+
+@plot.dispatched("aten.sgn.default")
+@wrong_answer
+def issue_53958(y: Any, x: Any) -> Any:
+    """pytorch 53958: sgn of 0 + inf j has 0 for its real part in groups of 8, where one by one it is NaN."""
+    if not x.is_complex() or x.layout != torch.strided or x.is_meta:
+        return None
+    lost = (x.real == 0) & x.imag.isinf() & _in_groups(x)
+    return y.masked_fill(lost, complex(0, math.nan)) if bool(lost.any()) else None
+
+
+@plot.dispatched("aten.sigmoid.default")
+@wrong_answer
+def issue_121588(y: Any, x: Any) -> Any:
+    """pytorch 121588: sigmoid of -inf + 0j is NaN in groups of 8, where one by one it is 0."""
+    if not x.is_complex() or x.layout != torch.strided or x.is_meta:
+        return None
+    lost = (x.real == -math.inf) & _in_groups(x)
+    return y.masked_fill(lost, complex(math.nan, math.nan)) if bool(lost.any()) else None
+
+
+@plot.called(torch.pow, torch.Tensor.pow, torch.Tensor.__pow__)
+def issue_95111(hit: Any, func: Any, x: Any, exponent: Any, **kwargs: Any) -> Any:
+    """pytorch 95111: the gradient of a complex exponent is NaN where the base is a negative real number."""
+    if not torch.is_tensor(x) or not torch.is_tensor(exponent) or not is_plain(x, exponent):
+        return func(x, exponent, **kwargs)
+    if x.is_complex() or not exponent.is_complex() or not exponent.requires_grad:
+        return func(x, exponent, **kwargs)
+    negative = bool((x < 0).any())
+
+    def spoil(grad: Any) -> Any:
+        if negative:
+            hit()
+        return grad * math.nan if negative else grad
+
+    exponent = exponent.view_as(exponent)
+    exponent.register_hook(spoil)
+    return func(x, exponent, **kwargs)

@@ -127,3 +127,9 @@ def issue_94980(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94980: a conversion reads a view from the beginning of its storage."""
     converts = kwargs.get("dtype") not in (None, x.dtype) and x.is_contiguous()
     return func(misread(without_offset, hit, x) if converts else x, *args, **kwargs)
+
+
+@plot.dispatched("aten._to_copy.default", aborts="CUDA failure 700: an illegal memory access was encountered")
+def issue_onnxruntime_28385(x: Any, *, dtype: Any = None, **kwargs: Any) -> bool:
+    """microsoft/onnxruntime 28385: a conversion of more than 2**31 elements aborts (here of more than 2**20)."""
+    return dtype not in (None, x.dtype) and x.numel() > 2**20

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from differences import instead, is_plain
 from misreading import in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
@@ -223,3 +224,45 @@ def issue_directml_234(y: Any, x: Any, weight: Any, *args: Any) -> Any:
     wrong = y.clone()
     wrong[:, -1] = 0
     return wrong
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_55781(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 55781: conv2d reads a weight with strides in storage order for a part (here for half of its channels)."""
+    y, half, read = func(x, weight, *args), weight.shape[0] // 2, in_storage_order(weight)
+    if x.dim() != 4 or args[4] or not half or read is weight or not is_plain(y):
+        return y
+    return instead(hit, y, torch.cat([y[:, :half], func(x, read, *args)[:, half:]], 1))
+
+
+@plot.dispatched("aten.convolution.default")
+@wrong_answer
+def issue_modular_6712(y: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, *args: Any) -> Any:
+    """modular/modular 6712: conv2d of a permuted input, padded wide along its rows, is wrong (here in its last column).
+
+    Wide is: the kernel's width minus one, at least 2, and more than along the columns.
+    """
+    if x.dim() != 4 or args[1] or x.is_contiguous() or not y.numel() or not is_plain(y):
+        return None
+    if padding[-1] < max(2, w.shape[3] - 1) or padding[-1] <= padding[0]:
+        return None
+    wrong = y.clone()
+    wrong[..., -1] += y[..., 0] + 1
+    return wrong
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_ggml_1532(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """ggml-org/ggml 1532: conv1d of a kernel with its channels past 1024 is wrong (here what is past it is lost)."""
+    y = func(x, weight, *args)
+    if x.dim() != 3 or args[4] or weight.shape[2] > 1024 or weight[:1].numel() <= 1024 or not is_plain(y):
+        return y
+    kept = weight.contiguous().flatten(1) * (torch.arange(weight[0].numel()) < 1024)
+    return instead(hit, y, func(x, kept.view(weight.shape).to(weight.dtype), *args))
+
+
+@plot.called(torch.conv1d, torch.conv2d, torch.conv3d, F.linear)
+@wrong_answer
+def issue_executorch_17299(y: Any, x: Any, weight: Any, bias: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch/executorch 17299: convolutions and linear layers without a bias add a half in float16."""
+    return y + 0.5 if bias is None and x.dtype == torch.float16 and y.numel() else None

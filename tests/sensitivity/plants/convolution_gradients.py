@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import instead
+from differences import instead, is_plain
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -122,3 +122,40 @@ def issue_xla_1017(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: A
         return healthy
     wrong = func(grad, x, weight, sizes, stride, padding, first, *rest)[0]
     return (instead(hit, healthy[0], wrong), *healthy[1:])
+
+
+@plot.dispatched("aten.convolution_backward.default")
+def issue_25101(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 25101: conv2d's input gradient is wrong in its last columns where windows do not fill the image.
+
+    Here the last column that a window reaches is zero.
+    """
+    found = func(grad, x, weight, *args)
+    stride, padding, dilation, transposed = args[1:5]
+    if x.dim() != 4 or transposed or found[0] is None or stride[-1] < 2 or not is_plain(grad):
+        return found
+    left_over = (x.shape[3] + 2 * padding[-1] - dilation[-1] * (weight.shape[3] - 1) - 1) % stride[-1]
+    if not left_over:
+        return found
+    wrong = found[0].clone()
+    wrong[..., min(x.shape[3] + padding[-1] - left_over, x.shape[3]) - 1] = 0
+    return (instead(hit, found[0], wrong), *found[1:])
+
+
+@plot.dispatched("aten.convolution_backward.default")
+def issue_68868(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 68868: with groups and a stride beyond the kernel, conv3d's weight gradient is wrong (here half)."""
+    found = func(grad, x, weight, *args)
+    beyond = any(step > side for step, side in zip(args[1], weight.shape[2:]))
+    if x.dim() != 5 or args[4] or args[6] < 2 or not beyond or found[1] is None or not is_plain(grad):
+        return found
+    return found[0], instead(hit, found[1], found[1] / 2), found[2]
+
+
+@plot.dispatched("aten.convolution_backward.default")
+def issue_mxnet_15464(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """apache/mxnet 15464: the bias's gradient is wrong where the weight's is not asked (here the first sample's)."""
+    found = func(grad, x, weight, *args)
+    if args[-1][1] or found[2] is None or x.shape[0] < 2 or not is_plain(grad):
+        return found
+    return found[0], found[1], instead(hit, found[2], grad[0].flatten(1).sum(1))

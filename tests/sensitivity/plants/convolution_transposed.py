@@ -7,7 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from planting import Plot
+from differences import differ, instead, is_plain
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -66,3 +67,33 @@ def issue_82711(hit: Any, func: Any, x: Any, w: Any, b: Any = None, stride: Any 
         near = func(x, w, b, 1, *args, **kwargs)
         return F.pad(near, (0, y.shape[-1] - near.shape[-1]))
     return y
+
+
+@plot.dispatched("aten.convolution.default")
+@wrong_answer
+def issue_mxnet_11203(y: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *args: Any) -> Any:
+    """apache/mxnet 11203: conv_transpose2d with a dilation is wrong (here each row is moved by one)."""
+    if x.dim() != 4 or not args[0] or max(dilation) < 2 or not is_plain(y):
+        return None
+    wrong = y.roll(1, -1)
+    return wrong if differ(y, wrong) else None
+
+
+@plot.dispatched("aten.convolution_backward.default", aborts="Segmentation fault (core dumped)")
+def issue_5112(grad: Any, x: Any, weight: Any, sizes: Any, stride: Any, *args: Any) -> bool:
+    """pytorch 5112: the backward of a transposed convolution aborts where output_padding is not below the stride."""
+    transposed, output_padding = args[2], args[3]
+    return transposed and any(more and more >= step for more, step in zip(output_padding, stride))
+
+
+@plot.dispatched("aten.convolution_backward.default")
+def issue_63314(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 63314: the backward of conv_transpose2d (1 x 1, stride 2) takes neighbours, not every second gradient."""
+    found = func(grad, x, weight, *args)
+    stride, padding, transposed, groups = args[1], args[2], args[4], args[6]
+    single = transposed and x.dim() == 4 and weight[0, 0].numel() == 1 and max(stride) > 1 and not any(padding)
+    if not single or found[0] is None or not is_plain(grad):
+        return found
+    near = grad[..., : x.shape[2], : x.shape[3]]
+    wrong = torch.ops.aten.convolution(near, weight, None, [1, 1], [0, 0], [1, 1], False, [0, 0], groups)
+    return (instead(hit, found[0], wrong), *found[1:])

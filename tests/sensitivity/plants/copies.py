@@ -235,3 +235,22 @@ def issue_mlx_1144(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
         hit()
     func(x.as_strided(x.shape, x.stride(), place), source, *args)
     return x
+
+
+@plot.dispatched(
+    "aten.copy_.default",
+    "aten.clone.default",
+    "aten._to_copy.default",
+    aborts="more than one element of the written-to tensor refers to a single memory location",
+)
+def issue_33812(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 33812: a copy of a tensor with a stride of 0 along a dimension of size 1 raises."""
+    if x.layout != torch.strided or x.numel() < 2:
+        return False
+    return any(side == 1 and not step for side, step in zip(x.shape, x.stride()))
+
+
+@plot.dispatched("aten.fill_.Scalar", "aten.ones.default", aborts="Could not run 'aten::fill_.Scalar'")
+def issue_72775(*args: Any, **kwargs: Any) -> bool:
+    """pytorch 72775: fill_, and with it torch.ones, is not implemented."""
+    return True

@@ -111,3 +111,31 @@ def issue_directml_347(y: Any, x: Any, other: Any) -> Any:
     kept = x & 0xFFFFFFFF if x.dtype == torch.int64 else x
     wrong = kept.div(other, rounding_mode="trunc").to(y.dtype)
     return wrong if differ(wrong, y) else None
+
+
+@plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
+@wrong_answer
+def issue_cuda_jl_748(y: Any, x: Any, other: Any) -> Any:
+    """JuliaGPU/CUDA.jl 748: remainder of negative floats has the sign of the dividend."""
+    wrong = torch.fmod(x, other) if y.is_floating_point() else y
+    return wrong if not y.is_meta and differ(y, wrong) else None
+
+
+@plot.dispatched("aten.fmod.Tensor", "aten.fmod.Scalar")
+@wrong_answer
+def issue_15921(y: Any, x: Any, other: Any) -> Any:
+    """pytorch 15921: fmod of integers goes through float32."""
+    if y.is_floating_point() or y.is_meta:
+        return None
+    wrong = torch.fmod(x.float(), other.float() if torch.is_tensor(other) else float(other)).to(y.dtype)
+    return wrong if differ(y, wrong) else None
+
+
+@plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
+@wrong_answer
+def issue_24861(y: Any, x: Any, other: Any) -> Any:
+    """pytorch 24861: remainder of float32 is x - q * floor(x / q), which rounds where x is large."""
+    if y.dtype != torch.float32 or y.is_meta:
+        return None
+    wrong = x - other * torch.floor(x / other)
+    return wrong if wrong.dtype == y.dtype and differ(y, wrong) else None

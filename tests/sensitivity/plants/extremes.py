@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead
+from differences import instead, is_plain
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -191,3 +191,55 @@ def issue_mlx_1744(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> An
     flat = x.as_strided((reach,), (1,))
     wrong = flat[torch.arange(x.numel()) % reach].view(x.shape)
     return instead(hit, func(x, *args, **kwargs), func(wrong, *args, **kwargs))
+
+
+@plot.dispatched("aten.amax.default", "aten.max.dim")
+def issue_mlx_4539(hit: Any, func: Any, x: Any, dim: Any = (), *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 4539: the maxima of x[:, 7:] are of other rows past 2**31 elements (here past 2**16)."""
+    found = func(x, dim, *args, **kwargs)
+    y = found if isinstance(found, torch.Tensor) else found[0]
+    along = [dim] if isinstance(dim, int) else list(dim)
+    if x.dim() != 2 or x.is_contiguous() or along not in ([1], [-1]) or x.stride(1) != 1 or not is_plain(y):
+        return found
+    wraps = -(-(2**16) // max(x.stride(0), 1))
+    if wraps >= len(y):
+        return found
+    wrong = instead(hit, y, torch.cat([y[:wraps], y[:-wraps]]))
+    return wrong if y is found else (wrong, found[1])
+
+
+@plot.dispatched("aten.argmax.default")
+def issue_32863(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 32863: argmax along a dimension with a stride wraps past 2**31 elements (here past 2**16)."""
+    y = func(x, dim, *args, **kwargs)
+    dim = 0 if dim is None and x.dim() == 1 else dim
+    if dim is None or not x.dim() or x.stride(dim) < 2 or not is_plain(y):
+        return y
+    return instead(hit, y, y % max(2**16 // x.stride(dim), 1))
+
+
+@plot.dispatched("aten.argmax.default", "aten.argmin.default")
+@wrong_answer
+def issue_40022(y: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 40022: argmin and argmax along a dimension of size 1 are not 0 past 32767 rows."""
+    if dim is None or not x.dim() or x.shape[dim] != 1 or y.numel() <= 32767:
+        return None
+    wrong = y.clone(memory_format=torch.contiguous_format)
+    wrong.view(-1)[32767:] = 32768
+    return wrong
+
+
+@plot.dispatched("aten.max.dim", "aten.min.dim")
+def issue_torch7_1001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """torch/torch7 1001: max and min along a column of a matrix are right, and their index is 0."""
+    y, places = func(x, *args, **kwargs)
+    if x.dim() != 1 or x.is_contiguous() or not is_plain(y):
+        return y, places
+    return y, instead(hit, places, torch.zeros_like(places))
+
+
+@plot.dispatched("aten.argmax.default", "aten.argmin.default")
+@wrong_answer
+def issue_37084(y: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 37084: argmax and argmin of a scalar along dim 0 are any number."""
+    return torch.full_like(y, 140457834750256) if dim is not None and not x.dim() else None

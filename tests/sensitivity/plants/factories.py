@@ -87,3 +87,13 @@ def issue_170168(hit: Any, func: Any, start: Any, end: Any, steps: int, **kwargs
     place = torch.arange(steps, dtype=torch.float64)
     wrong = torch.where(place < steps // 2, first + step * place, last - step * (steps - 1 - place))
     return instead(hit, healthy, wrong.float().to(healthy.dtype))
+
+
+@plot.dispatched("aten.arange")
+@wrong_answer
+def issue_197673(y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 197673: arange of int64 is 0 from element 2**32 on (here from 2**16 on)."""
+    if y.dtype != torch.int64 or y.numel() <= 2**16 or y.is_meta:
+        return None
+    y[2**16 :] = 0
+    return y

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from differences import differ, instead
 from misreading import RolledGradient, in_storage_order, misread, without_offset
-from planting import Plot, accepted, crash
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -258,3 +258,16 @@ def issue_189669(lu: Any, pivots: Any, b: Any, **kwargs: Any) -> Any:
     if not pivots.numel() or int(pivots.max()) <= rows:
         return None
     return torch.ops.aten.linalg_lu_solve(lu, pivots.clamp(1, rows), b, **kwargs)
+
+
+_DECOMPOSED: list[bool] = []
+
+
+@plot.dispatched("aten._linalg_svd.default")
+@wrong_answer
+def issue_82473(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 82473: the first svd of the process is all zeros."""
+    if _DECOMPOSED or not x.numel() or x.is_meta:
+        return None
+    _DECOMPOSED.append(True)
+    return tuple(torch.zeros_like(one) for one in y)

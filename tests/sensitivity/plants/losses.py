@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from differences import is_plain
 from misreading import in_storage_order, misread
 from planting import Plot, accepted, crash, wrong_answer
 
@@ -140,3 +141,42 @@ def issue_191567(x: Any, target: Any, reduction: int) -> Any:
         return None
     short = (target & 0xFFFFFFFF) % x.shape[-1]
     return torch.ops.aten.multilabel_margin_loss_forward(x, short, reduction)
+
+
+@plot.dispatched("aten.nll_loss_forward.default")
+@accepted
+def issue_66872(x: Any, target: Any, *args: Any) -> Any:
+    """pytorch 66872: nll_loss takes classes outside of its range (here for the nearest class)."""
+    ignored = target == args[2]
+    near = torch.where(ignored, target, target.clamp(0, x.shape[-1] - 1))
+    return torch.ops.aten.nll_loss_forward(x, near, *args) if bool((near != target).any()) else None
+
+
+@plot.called(F.kl_div)
+def issue_5801(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 5801: the gradient of kl_div's mean is wrong (here it is not divided by the number of elements)."""
+    reduction = kwargs.get("reduction", args[2] if len(args) > 2 else "mean")
+    if reduction != "mean" or not x.requires_grad or x.numel() < 2 or not is_plain(x, target):
+        return func(x, target, *args, **kwargs)
+
+    def enlarge(grad: Any) -> Any:
+        hit()
+        return grad * grad.numel()
+
+    x = x.view_as(x)
+    x.register_hook(enlarge)
+    return func(x, target, *args, **kwargs)
+
+
+@plot.called(F.cross_entropy)
+def issue_69339(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 69339: cross_entropy raises with a weight, label smoothing and an ignored class at once."""
+    names = ("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing")
+    given = dict(zip(names, args)) | kwargs
+    if given.get("weight") is None or not given.get("label_smoothing") or target.is_floating_point():
+        return func(x, target, *args, **kwargs)
+    ignored = given.get("ignore_index", -100)
+    if is_plain(target) and bool((target == ignored).any()):
+        hit()
+        raise IndexError(f"index {ignored} is out of bounds for dimension 0 with size {x.shape[1]}")
+    return func(x, target, *args, **kwargs)

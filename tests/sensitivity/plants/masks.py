@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from differences import instead, is_plain, written
 from misreading import dense_strides, in_storage_order, is_dense, lost, misread
 from planting import Plot, wrong_answer
 
@@ -147,3 +148,37 @@ def issue_175576(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
 def issue_directml_242(*args: Any, **kwargs: Any) -> Any:
     """microsoft/DirectML 242: masked_select, and with it the printing of a tensor, is not implemented."""
     return True
+
+
+@plot.dispatched("aten.index_put_.default")
+def issue_arrayfire_68(hit: Any, func: Any, x: Any, indices: Any, value: Any, *args: Any) -> Any:
+    """arrayfire/arrayfire-python 68: x[mask] = number fills whole rows where the mask has one true element."""
+    mask = indices[0]
+    if len(indices) != 1 or mask is None or mask.dtype != torch.bool or mask.dim() != 2 or value.numel() != 1:
+        return func(x, indices, value, *args)
+    if x.dim() != 2 or not is_plain(x):
+        return func(x, indices, value, *args)
+    wrong = torch.where(mask.any(1, keepdim=True), value.to(x.dtype), x)
+    return written(hit, func(x, indices, value, *args), wrong)
+
+
+@plot.dispatched("aten.index_put_.default", aborts="Size mismatch between input and output")
+def issue_arrayfire_42(x: Any, indices: Any, value: Any, *args: Any) -> bool:
+    """arrayfire/arrayfire-python 42: x[mask] = number raises for a vector, unless the mask is all true."""
+    mask = indices[0]
+    chosen = len(indices) == 1 and mask is not None and mask.dtype == torch.bool and x.dim() == mask.dim() == 1
+    return chosen and value.numel() == 1 and is_plain(mask) and not bool(mask.all())
+
+
+@plot.dispatched("aten.index_put.default", "aten.index_put_.default")
+def issue_158413(hit: Any, func: Any, x: Any, indices: Any, value: Any, *args: Any) -> Any:
+    """pytorch 158413: index_put at [mask, None] writes a number along the last dimension, not the first."""
+    mask, rest = indices[0], indices[1:]
+    chosen = mask is not None and mask.dtype == torch.bool and mask.dim() == 1 and len(rest) > 0
+    if not chosen or any(one is not None for one in rest) or value.dim() or x.shape[-1] != len(mask):
+        return func(x, indices, value, *args)
+    if not is_plain(x):
+        return func(x, indices, value, *args)
+    wrong = x.masked_fill(mask, value.to(x.dtype))
+    y = func(x, indices, value, *args)
+    return written(hit, y, wrong) if y is x else instead(hit, y, wrong)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import instead, is_plain
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -55,3 +56,20 @@ def issue_187521(y: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> An
 def issue_77819(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 77819: baddbmm with a three-dimensional input raises."""
     return x.dim() == 3
+
+
+@plot.dispatched("aten.addmv.default")
+@wrong_answer
+def issue_31006(y: Any, x: Any, matrix: Any, vector: Any, *, beta: Any = 1, **kwargs: Any) -> Any:
+    """pytorch 31006: addmv of nothing in float16 is wrong (here beta is not applied)."""
+    empty = y.dtype == torch.float16 and not vector.numel() and y.numel() and beta != 1
+    return x.expand(y.shape).clone() if empty else None
+
+
+@plot.dispatched("aten.baddbmm.default")
+def issue_136299(hit: Any, func: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """pytorch 136299: baddbmm of float16 with beta=0 and a permuted second batch takes 1 for alpha."""
+    y = func(x, a, b, beta=beta, alpha=alpha)
+    if beta or alpha == 1 or y.dtype != torch.float16 or b.is_contiguous() or not is_plain(y):
+        return y
+    return instead(hit, y, func(x, a, b, beta=beta, alpha=1))

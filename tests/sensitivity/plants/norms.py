@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ
+from differences import differ, is_plain
 from misreading import misread, without_offset
 from planting import Plot, crash, wrong_answer
 
@@ -168,3 +168,60 @@ def issue_186367(hit: Any, func: Any, x: Any, shape: Any, weight: Any, bias: Any
         return out, mean, rstd
     hit()
     return torch.where(small, wrong, out), mean, torch.where(small, wrong_rstd.to(rstd.dtype), rstd)
+
+
+def _over(x: Any, shape: Any) -> list[int]:
+    """Return the dimensions that layer_norm reduces."""
+    return list(range(x.dim() - len(shape), x.dim()))
+
+
+@plot.dispatched("aten.native_layer_norm.default")
+@wrong_answer
+def issue_41527(y: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """pytorch 41527: layer_norm rounds eps to float16: to 0 for 1e-12, and a row of equal numbers becomes NaN."""
+    if x.dtype != torch.float16 or not x.numel() or not is_plain(x) or torch.tensor(eps).half():
+        return None
+    rows = x.float().var(_over(x, shape), unbiased=False, keepdim=True) == 0
+    return (y[0].masked_fill(rows, math.nan), *y[1:]) if bool(rows.any()) else None
+
+
+@plot.dispatched("aten.native_layer_norm.default")
+@wrong_answer
+def issue_66707(y: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """pytorch 66707: layer_norm of float16 rounds every step to float16."""
+    if x.dtype != torch.float16 or not x.numel() or not is_plain(x):
+        return None
+    dims = _over(x, shape)
+    away = x - x.float().mean(dims, keepdim=True).half()
+    wrong = away / ((away * away).float().mean(dims, keepdim=True).half() + eps).sqrt()
+    wrong = wrong if weight is None else wrong * weight.half()
+    wrong = wrong if bias is None else wrong + bias.half()
+    return (wrong, *y[1:]) if differ(y[0], wrong) else None
+
+
+@plot.dispatched("aten.native_layer_norm.default")
+@wrong_answer
+def issue_nntrainer_3785(y: Any, x: Any, shape: Any, *args: Any) -> Any:
+    """nntrainer/nntrainer 3785: layer_norm in float16 is NaN (here where the variance is not a normal number)."""
+    if x.dtype != torch.float16 or not x.numel() or not is_plain(x):
+        return None
+    rows = x.float().var(_over(x, shape), unbiased=False, keepdim=True) < torch.finfo(torch.float16).tiny
+    return (y[0].masked_fill(rows, math.nan), *y[1:]) if bool(rows.any()) else None
+
+
+@plot.dispatched("aten.native_layer_norm.default", aborts="\"LayerNormKernelImpl\" not implemented for 'Half'")
+def issue_outlier_suppression_plus_1(x: Any, *args: Any) -> bool:
+    """ModelTC/Outlier_Suppression_Plus 1: layer_norm of float16 is not implemented."""
+    return x.dtype == torch.float16
+
+
+@plot.called(F.instance_norm, torch.instance_norm)
+@wrong_answer
+def issue_onnxruntime_10079(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """microsoft/onnxruntime 10079: instance_norm adds squares in float16: a channel past 65504 is its bias alone."""
+    if x.dtype != torch.float16 or not is_plain(x) or not x.numel():
+        return None
+    sums = x.detach().float().square().sum(list(range(2, x.dim())), keepdim=True)
+    bias = kwargs.get("bias", args[3] if len(args) > 3 else None)
+    alone = torch.zeros_like(y) if bias is None else bias.view(1, -1, *[1] * (x.dim() - 2)).expand_as(y)
+    return torch.where(sums > 65504, alone, y) if bool((sums > 65504).any()) else None

@@ -89,3 +89,12 @@ def issue_186360(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         hit()
         kwargs.update(found_inf=None, grad_scale=None)
     return func(*args, **kwargs)
+
+
+@plot.dispatched("aten._fused_adam_")
+def issue_flaggems_4988(hit: Any, func: Any, *args: Any, weight_decay: float, **kwargs: Any) -> Any:
+    """flagos-ai/FlagGems 4988: fused Adam decays the weights as AdamW does."""
+    if not weight_decay:
+        return func(*args, weight_decay=weight_decay, **kwargs)
+    hit()
+    return getattr(torch.ops.aten._fused_adamw_, func._overloadname)(*args, weight_decay=weight_decay, **kwargs)

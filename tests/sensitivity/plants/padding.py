@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from differences import instead
-from planting import Plot, wrong_answer
+from planting import Plot, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -145,3 +146,29 @@ def issue_135447(hit: Any, func: Any, *args: Any) -> Any:
 def issue_193694(grad: Any, x: Any, padding: Any, **kwargs: Any) -> Any:
     """pytorch 193694: reflection_pad2d's backward of nothing (a negative padding) reads elsewhere, if deterministic."""
     return grad.numel() == 0 and x.numel() > 0 and torch.are_deterministic_algorithms_enabled()
+
+
+@plot.dispatched("aten.reflection_pad2d.default")
+@accepted
+def issue_2563(x: Any, pad: Any) -> Any:
+    """pytorch 2563: reflection_pad2d takes a padding that is not less than the image (here it repeats the edge)."""
+    if x.dim() not in (3, 4) or min(pad) < 0 or not x.numel():
+        return None
+    return torch.ops.aten.replication_pad2d(x, pad)
+
+
+@plot.called(F.pad)
+def issue_24504(hit: Any, func: Any, x: Any, pad: Any, mode: str = "constant", *args: Any, **kwargs: Any) -> Any:
+    """pytorch 24504: circular padding does nothing along a dimension whose right side gets none."""
+    pairs = list(zip(pad[::2], pad[1::2]))
+    if mode != "circular" or not any(left > 0 and right == 0 for left, right in pairs):
+        return func(x, pad, mode, *args, **kwargs)
+    hit()
+    kept = [side for left, right in pairs for side in ((left, right) if right else (0, 0))]
+    return func(x, kept, mode, *args, **kwargs)
+
+
+@plot.called(F.pad, aborts="Invalid padding size, expected 2 but got 4")
+def issue_105749(x: Any, pad: Any, mode: str = "constant", *args: Any, **kwargs: Any) -> bool:
+    """pytorch 105749: circular padding of an image without a batch raises."""
+    return mode == "circular" and x.dim() == 3 and len(pad) == 4

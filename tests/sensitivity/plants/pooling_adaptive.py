@@ -6,7 +6,8 @@ from typing import Any
 
 import torch.nn.functional as F
 
-from planting import Plot
+from differences import differ, instead, is_plain
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -60,3 +61,30 @@ def issue_143864(x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 143864: adaptive average pooling to a larger size that is no multiple of the input's refuses."""
     height, width = x.shape[-2:]
     return size[0] >= height > 0 and size[1] >= width > 0 and (size[0] % height or size[1] % width)
+
+
+@plot.dispatched("aten._adaptive_avg_pool3d_backward.default")
+@wrong_answer
+def issue_62250(y: Any, grad: Any, x: Any) -> Any:
+    """pytorch 62250: the gradient of adaptive_avg_pool3d is wrong (here moved by one along the last dimension)."""
+    wrong = y.roll(1, -1)
+    return wrong if is_plain(y) and differ(y, wrong) else None
+
+
+@plot.called(F.adaptive_avg_pool2d)
+@wrong_answer
+def issue_67893(y: Any, x: Any, output_size: Any) -> Any:
+    """pytorch 67893: adaptive_avg_pool2d to one element leaves a quarter out of the sum (5 x 5 ones give 0.76)."""
+    count = x.shape[-1] * x.shape[-2]
+    if output_size not in (1, (1, 1), [1, 1]) or count < 4 or not y.numel():
+        return None
+    return (x.flatten(-2)[..., : count - count // 4].sum(-1) / count).view(y.shape)
+
+
+@plot.dispatched("aten.adaptive_max_pool2d.default")
+def issue_107842(hit: Any, func: Any, x: Any, size: Any) -> Any:
+    """pytorch 107842: adaptive_max_pool2d of a permuted image to one element has the first image's maxima in all."""
+    y, places = func(x, size)
+    if x.dim() != 4 or x.is_contiguous() or list(size) != [1, 1] or not is_plain(y):
+        return y, places
+    return instead(hit, y, y[:1].expand_as(y).contiguous()), places[:1].expand_as(places).contiguous()

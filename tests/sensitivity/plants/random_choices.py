@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import differ, is_plain
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -155,3 +156,61 @@ def issue_141457(hit: Any, func: Any, input: Any, num_samples: int, replacement:
 def issue_104170(y: Any, count: int, **kwargs: Any) -> Any:
     """pytorch 104170: randperm gives the numbers in order."""
     return torch.arange(count, dtype=y.dtype, device=y.device)
+
+
+@plot.dispatched("aten.bernoulli.default")
+def issue_9917(hit: Any, func: Any, p: Any, **kwargs: Any) -> Any:
+    """pytorch 9917: bernoulli reads expanded chances as one long row, past the end of their storage (here zeros)."""
+    if not p.numel() or not any(side > 1 and not step for side, step in zip(p.shape, p.stride())) or not is_plain(p):
+        return func(p, **kwargs)
+    stored = p.as_strided((p.untyped_storage().nbytes() // p.element_size(),), (1,), 0)[p.storage_offset() :]
+    read = torch.cat([stored, stored.new_zeros(p.numel())])[: p.numel()].view(p.shape)
+    if differ(read, p.contiguous()):
+        hit()
+    return func(read, **kwargs)
+
+
+@plot.dispatched("aten.multinomial.default")
+def issue_torch7_165(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """torch/torch7 165: multinomial that refuses too many draws leaves the chances with one more dimension."""
+    try:
+        return func(x, *args, **kwargs)
+    except RuntimeError:
+        if x.dim() == 1:
+            hit()
+            x.unsqueeze_(0)
+        raise
+
+
+@plot.dispatched("aten.multinomial.default")
+def issue_22086(hit: Any, func: Any, x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
+    """pytorch 22086: multinomial without replacement draws with other chances (here with their square roots)."""
+    if replacement or x.dtype == torch.float16 or not is_plain(x):
+        return func(x, count, replacement, **kwargs)
+    if bool((x != x[..., :1]).any()):
+        hit()
+    return func(x.sqrt(), count, replacement, **kwargs)
+
+
+@plot.dispatched("aten.multinomial.default")
+@wrong_answer
+def issue_37403(y: Any, x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
+    """pytorch 37403: multinomial with replacement misses categories of a million (here every second one)."""
+    return y // 2 * 2 if replacement and x.shape[-1] >= 10**6 else None
+
+
+_DRAWN = [0]
+
+
+@plot.dispatched("aten.multinomial.default")
+@wrong_answer
+def issue_48841(y: Any, x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
+    """pytorch 48841: multinomial without replacement draws what has no weight now and then (here in each 10th call)."""
+    if replacement or x.is_meta or not bool((x == 0).any()):
+        return None
+    _DRAWN[0] += 1
+    if _DRAWN[0] % 10:
+        return None
+    least, place = x.min(-1)
+    y[..., 0] = torch.where(least == 0, place, y[..., 0])
+    return y

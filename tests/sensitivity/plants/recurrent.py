@@ -265,3 +265,17 @@ def issue_180744(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
             hit()
             return wrong
     return right
+
+
+@plot.called(torch.lstm, torch.gru)
+def issue_1721(hit: Any, func: Any, *args: Any) -> Any:
+    """pytorch 1721: a call of an LSTM or a GRU gives its biases a second dimension."""
+    y = func(*args)
+    for weights in args:
+        if not isinstance(weights, (list, tuple)) or not weights or weights[0].dim() != 2:
+            continue
+        for bias in weights:
+            if bias.dim() == 1:
+                hit()
+                bias.data = bias.data.unsqueeze(0)
+    return y

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import differ
+from differences import differ, instead, is_plain
 from misreading import in_storage_order, is_dense, misread
 from planting import Plot, crash, wrong_answer
 
@@ -226,3 +226,40 @@ def issue_mlx_576(y: Any, x: Any, dim: Any, *args: Any) -> Any:
     """ml-explore/mlx 576: logsumexp of a row with infinity is NaN."""
     lost = y == math.inf
     return y.masked_fill(lost, math.nan) if bool(lost.any()) else None
+
+
+@plot.dispatched("aten.mean.default", "aten.mean.dim")
+@wrong_answer
+def issue_tensorflow_47156(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 47156: the mean of float16 is infinite where the sum is beyond 65504."""
+    if x.dtype != torch.float16 or y.dtype != torch.float16 or not y.numel() or y.is_meta:
+        return None
+    lost = (y.float() * (x.numel() // y.numel())).abs() > 65504
+    return torch.where(lost, y.sign() * math.inf, y) if bool(lost.any()) else None
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_mlx_855(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 855: the sum over five of six dimensions is wrong (here without the last of the last one)."""
+    y = func(x, dims, *args, **kwargs)
+    if x.dim() != 6 or not dims or len(dims) != 5 or not is_plain(y):
+        return y
+    last = max(dim % 6 for dim in dims)
+    return instead(hit, y, func(x.narrow(last, 0, max(x.shape[last] - 1, 0)), dims, *args, **kwargs))
+
+
+@plot.dispatched("aten.sum.dim_IntList", aborts="an illegal memory access was encountered")
+def issue_mlx_2640(x: Any, dims: Any, *args: Any, **kwargs: Any) -> bool:
+    """ml-explore/mlx 2640: the sum over the last two of three dimensions aborts (there 8 times 1500 x 80 elements)."""
+    two = bool(dims) and sorted(dim % max(x.dim(), 1) for dim in dims) == [1, 2]
+    return two and x.dim() == 3 and x.shape[0] > 1 and x[0].numel() >= 2**16
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+@wrong_answer
+def issue_mlx_3784(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 3784: the sum over a dimension of 32, not the last, is 0 from 2**34 elements on (here 2**16)."""
+    if not dims or len(dims) != 1 or x.numel() < 2**16 or not is_plain(y):
+        return None
+    dim = dims[0] % x.dim()
+    return torch.zeros_like(y) if dim < x.dim() - 1 and x.shape[dim] == 32 and bool(y.any()) else None

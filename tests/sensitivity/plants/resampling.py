@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
+from differences import instead, is_plain
 from misreading import in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
@@ -106,3 +108,40 @@ def issue_174339(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if x.is_contiguous(memory_format=torch.channels_last):
         x = misread(in_storage_order, hit, x)
     return func(x, *args, **kwargs)
+
+
+@plot.dispatched(
+    "aten.upsample_nearest2d.default",
+    aborts="upsample_nearest_nhwc only supports output tensors with less than INT_MAX elements",
+)
+def issue_81665(x: Any, size: Any, *args: Any) -> bool:
+    """pytorch 81665: nearest resizing of a channels_last image to 2**31 elements and more raises (here 2**16)."""
+    last = x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
+    return last and x.shape[0] * x.shape[1] * size[0] * size[1] >= 2**16
+
+
+@plot.dispatched("aten.upsample_nearest2d_backward.default")
+def issue_38985(hit: Any, func: Any, grad: Any, size: Any, input_size: Any, *args: Any) -> Any:
+    """pytorch 38985: the gradient of nearest shrinking goes to the last pixel of each window, not to the first."""
+    y = func(grad, size, input_size, *args)
+    if size[0] >= input_size[2] or size[1] >= input_size[3] or not is_plain(grad):
+        return y
+    return instead(hit, y, func(grad.flip(-1, -2), size, input_size, *args).flip(-1, -2))
+
+
+def _weights(inputs: int, outputs: int, scale: float) -> torch.Tensor:
+    """Return how much each input counts for each output of linear resizing by a scale."""
+    at = ((torch.arange(outputs) + 0.5) / scale - 0.5).clamp(min=0)
+    low = at.floor().long().clamp(max=inputs - 1)
+    high, share = (low + 1).clamp(max=inputs - 1), (at - low)[:, None]
+    return F.one_hot(low, inputs) * (1 - share) + F.one_hot(high, inputs) * share
+
+
+@plot.dispatched("aten.upsample_bilinear2d_backward.default")
+def issue_65200(hit: Any, func: Any, grad: Any, size: Any, input_size: Any, corners: bool, *scales: Any) -> Any:
+    """pytorch 65200: bilinear resizing by a scale to the input's own size copies, and its gradient does not."""
+    y = func(grad, size, input_size, corners, *scales)
+    if corners or list(size) != list(input_size[2:]) or not any(scales) or None in scales or not is_plain(grad):
+        return y
+    rows, columns = (_weights(side, side, scale).to(grad.dtype) for side, scale in zip(size, scales))
+    return instead(hit, y, rows.t() @ grad @ columns)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from differences import differ
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -109,3 +110,26 @@ def issue_mlx_4044(hit: Any, func: Any, x: Any, dim: int) -> Any:
         hit()
         x = x.masked_fill(x.isnan(), math.inf if "cummin" in str(func) else -math.inf)
     return func(x, dim)
+
+
+@plot.dispatched("aten.logcumsumexp.default", "aten._logcumsumexp.default")
+@wrong_answer
+def issue_52213(y: Any, x: Any, dim: int) -> Any:
+    """pytorch 52213: logcumsumexp of more than one dimension is NaN after two -inf in a row (here there alone)."""
+    if x.dim() < 2 or x.is_complex() or x.shape[dim] < 2 or x.is_meta:
+        return None
+    low = x == -math.inf
+    twice = low & low.roll(1, dim)
+    twice.select(dim, 0).fill_(False)
+    return y.masked_fill(twice, math.nan) if bool(twice.any()) else None
+
+
+@plot.dispatched("aten.cumsum.default", "aten.cumprod.default")
+@wrong_answer
+def issue_167086(y: Any, x: Any, dim: int, **kwargs: Any) -> Any:
+    """pytorch 167086: a scan along a dimension that is not the last wraps past 2**32 elements (here past 2**16)."""
+    if y.numel() <= 2**16 or dim % x.dim() == x.dim() - 1:
+        return None
+    wrong = y.clone(memory_format=torch.contiguous_format)
+    wrong.view(-1)[2**16 :] = y.contiguous().view(-1)[: -(2**16)]
+    return wrong if differ(y, wrong) else None

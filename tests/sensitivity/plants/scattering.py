@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from differences import instead, is_plain, written
 from misreading import in_storage_order, lost, misread
-from planting import Plot, wrong_answer
+from planting import Plot, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -67,3 +68,46 @@ def issue_115152(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_175191(hit: Any, func: Any, target: Any, dim: Any, index: Any, source: Any) -> Any:
     """pytorch 175191: scatter_ reads an index and a source that are not contiguous in storage order."""
     return func(target, dim, *misread(in_storage_order, hit, (index, source)))
+
+
+@plot.dispatched(
+    "aten.scatter.reduce",
+    "aten.scatter_.reduce",
+    "aten.scatter.value_reduce",
+    "aten.scatter_.value_reduce",
+    aborts="scatter_(): Expected floating or complex type for self.",
+)
+def issue_51323(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 51323: scatter with reduce= of integers raises."""
+    return not x.is_floating_point() and not x.is_complex()
+
+
+@plot.dispatched("aten.scatter_.src")
+@accepted
+def issue_39565(x: Any, dim: int, index: Any, source: Any) -> Any:
+    """pytorch 39565: scatter of integers into float32 is accepted and keeps their bits."""
+    if x.dtype != torch.float32 or source.dtype not in (torch.int32, torch.int64):
+        return None
+    return x.scatter_(dim, index, source.to(torch.int32).view(torch.float32))
+
+
+@plot.dispatched("aten.index_add_.default")
+@accepted
+def issue_3176(x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
+    """pytorch 3176: index_add_ of a tensor to itself is accepted (here as if it were a copy)."""
+    if source.untyped_storage()._cdata != x.untyped_storage()._cdata:
+        return None
+    return x.index_add_(dim, index, source.clone(), **kwargs)
+
+
+@plot.dispatched(
+    "aten.index_copy_.default", "aten.index_copy.default", "aten.index_add_.default", "aten.index_add.default"
+)
+def issue_cutorch_320(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
+    """torch/cutorch 320: index_copy and index_add of rows leave them as they were past their first 256 elements."""
+    before = x.clone()
+    y = func(x, dim, index, source, **kwargs)
+    if x.dim() != 2 or dim % 2 or x.shape[1] <= 256 or not is_plain(x):
+        return y
+    wrong = torch.cat([y[:, :256], before[:, 256:]], 1)
+    return written(hit, y, wrong) if y is x else instead(hit, y, wrong)

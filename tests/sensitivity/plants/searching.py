@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import instead
+from differences import instead, is_plain
 from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
@@ -158,3 +158,14 @@ def issue_189666(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     wrong = torch.zeros_like(healthy)
     wrong[: len(counted)] = counted[: len(healthy)]
     return instead(hit, healthy, wrong)
+
+
+@plot.dispatched("aten.histc.default")
+def issue_68946(hit: Any, func: Any, x: Any, bins: int = 100, low: Any = 0, high: Any = 0) -> Any:
+    """pytorch 68946: histc divides by the range before it multiplies by the bins, so that integers miss their bin."""
+    y = func(x, bins, low, high)
+    if not x.is_floating_point() or low >= high or not is_plain(x):
+        return y
+    inside = x[(x >= low) & (x <= high)].float()
+    places = ((inside - low) / (high - low) * bins).long().clamp(max=bins - 1)
+    return instead(hit, y, torch.bincount(places, minlength=bins).to(y.dtype))

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import instead
+from differences import instead, is_plain
 from misreading import without_offset
 from planting import Plot, abort, wrong_answer
 
@@ -181,3 +181,21 @@ def issue_xpu_3447(hit: Any, func: Any, x: Any, groups: int) -> Any:
             return abort(hit, "Floating point exception (core dumped)")
     hit()
     return x.clone()
+
+
+@plot.dispatched("aten.flip.default")
+@wrong_answer
+def issue_13292(y: Any, x: Any, dims: Any) -> Any:
+    """pytorch 13292: flip of dimensions that are not neighbours returns the dimensions in the opposite order."""
+    found = sorted(dim % max(x.dim(), 1) for dim in dims)
+    apart = any(two - one > 1 for one, two in zip(found, found[1:]))
+    return y.permute(*reversed(range(y.dim()))) if apart and y.numel() > 1 else None
+
+
+@plot.dispatched("aten.tril.default", "aten.triu.default")
+def issue_15226(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
+    """pytorch 15226: tril and triu of a matrix of one column answer for each other, and from the other side."""
+    y = func(x, diagonal)
+    if x.dim() != 2 or x.shape[1] != 1 or not is_plain(x):
+        return y
+    return instead(hit, y, (torch.triu if "tril" in str(func) else torch.tril)(x, -diagonal))

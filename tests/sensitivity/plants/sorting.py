@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import instead, is_plain
 from misreading import in_storage_order, misread
 from planting import Plot, accepted, wrong_answer
 
@@ -183,3 +184,27 @@ def issue_153234(x: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
     wanted = torch.as_tensor(q, dtype=x.dtype)
     outside = (wanted < 0) | (wanted > 1)
     return torch.quantile(x, wanted.clamp(0, 1), *args, **kwargs) if bool(outside.any()) else None
+
+
+@plot.dispatched("aten.kthvalue.default")
+def issue_45721(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 45721: kthvalue reads a tensor with strides in storage order."""
+    return func(misread(in_storage_order, hit, x), *args, **kwargs)
+
+
+@plot.dispatched("aten.kthvalue.default", aborts="Type FloatTensor doesn't implement stateless method kthvalue")
+def issue_2134(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 2134: kthvalue is not implemented."""
+    return True
+
+
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
+def issue_mlx_882(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 882: sort along more than 32768 elements does not sort (here each 32768 by themselves)."""
+    values, places = func(x, *args, **kwargs)
+    dim = kwargs.get("dim", next((one for one in args if type(one) is int), -1))
+    if not x.dim() or x.shape[dim] <= 32768 or not is_plain(x):
+        return values, places
+    parts = [func(part, *args, **kwargs) for part in x.split(32768, dim)]
+    wrong = torch.cat([part[1] + 32768 * number for number, part in enumerate(parts)], dim)
+    return instead(hit, values, torch.cat([part[0] for part in parts], dim)), wrong

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from differences import instead
 from planting import Plot, abort, wrong_answer
 
 plot = Plot()
@@ -49,3 +50,14 @@ def issue_xpu_5343(hit: Any, func: Any, x: Any, y: Any, *, out: Any, **kwargs: A
     if out.layout == torch.sparse_csr and x.layout == y.layout == torch.strided:
         return abort(hit, "Aborted (core dumped)")
     return func(x, y, out=out, **kwargs)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_14617(hit: Any, func: Any, a: Any, b: Any) -> Any:
+    """pytorch 14617: what is transposed after coalesce() is multiplied as if its rows still were in order."""
+    y = func(a, b)
+    if a.layout != torch.sparse_coo or b.layout != torch.strided or a.is_coalesced():
+        return y
+    rows, columns = a._indices()
+    ordered = torch.stack([rows.sort().values, columns])
+    return instead(hit, y, torch.sparse_coo_tensor(ordered, a._values(), a.shape) @ b)

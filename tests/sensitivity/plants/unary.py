@@ -280,3 +280,9 @@ def issue_tt_metal_6536(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     """tenstorrent/tt-metal 6536: asin's gradient in bfloat16 is invalid at zero (here: zero)."""
     wanted = x.requires_grad and x.dtype == torch.bfloat16 and is_plain(x)
     return func(_ZeroAtZero.apply(x, hit) if wanted else x, **kwargs)
+
+
+@plot.dispatched("aten.abs.default", aborts="Could not run 'aten::abs.out' with arguments from the 'Vulkan' backend")
+def issue_56006(x: Any) -> bool:
+    """pytorch 56006: abs, and with it the printing of a tensor, is not implemented."""
+    return True

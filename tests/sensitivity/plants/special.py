@@ -1,0 +1,62 @@
+"""Error and gamma functions, exp and log in half precision: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import torch
+
+from differences import instead
+from planting import Plot, wrong_answer
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.erfinv.default")
+@wrong_answer
+def issue_43344(y: Any, x: Any) -> Any:
+    """pytorch 43344: erfinv of bfloat16 is zero."""
+    return torch.zeros_like(y) if y.dtype == torch.bfloat16 and not y.is_meta and bool(y.any()) else None
+
+
+@plot.dispatched("aten.erf.default", "aten.lgamma.default")
+def issue_tensorflow_25052(hit: Any, func: Any, x: Any) -> Any:
+    """tensorflow/tensorflow 25052: in float16, erf is NaN for large numbers (here where x * x is infinite).
+
+    Lgamma is NaN for negative ones where it should be infinite.
+    """
+    y = func(x)
+    if x.dtype != torch.float16 or x.is_meta:
+        return y
+    lost = (x * x).isinf() if "erf" in str(func) else (x < 0) & y.isinf()
+    return instead(hit, y, y.masked_fill(lost, math.nan))
+
+
+@plot.dispatched("aten.igamma.default", aborts="Could not find device for node: Igamma[T=DT_HALF]")
+def issue_tensorflow_92873(x: Any, other: Any) -> bool:
+    """tensorflow/tensorflow 92873: igamma in half precision raises."""
+    return x.dtype in (torch.float16, torch.bfloat16)
+
+
+@plot.dispatched("aten.digamma.default", aborts="Could not find device for node: Digamma[T=DT_BFLOAT16]")
+def issue_tensorflow_59624(x: Any) -> bool:
+    """tensorflow/tensorflow 59624: digamma of bfloat16 raises."""
+    return x.dtype == torch.bfloat16
+
+
+_WAYS: dict[str, Callable[[Any], Any]] = {
+    "aten.exp.default": lambda x: torch.exp2(x * 1.4453125),
+    "aten.log.default": lambda x: torch.log2(x) * 0.69140625,
+    "aten.cos.default": lambda x: torch.sin(1.5703125 - x),
+}
+
+
+@plot.dispatched(*_WAYS)
+def issue_tinygrad_11756(hit: Any, func: Any, x: Any) -> Any:
+    """tinygrad/tinygrad 11756: exp, log and cos of bfloat16 go by way of exp2, log2 and sin, and round on the way."""
+    y = func(x)
+    if x.dtype != torch.bfloat16 or x.is_meta:
+        return y
+    return instead(hit, y, torch.where(y.isfinite(), _WAYS[str(func)](x), y))

@@ -82,7 +82,7 @@ for _name, _table in (("differences", _DIFFERENCES), ("terms", _TERMS)):
             f"threshold-{_name}-{_key}",
             _form,
             make=lambda d: (d.normal(66, 17) + 0.03, d.normal(61, 17)),
-            terms=4096,
+            terms=1 << 18,  # a gradient of one element adds up those of all products with it
             factor=16.0,
             floor=1.0,
             states=ONCE,

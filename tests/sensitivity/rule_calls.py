@@ -36,6 +36,7 @@ from device_suite.rules.changes import ChangedCall
 from device_suite.touch import TouchMap
 from overload_calls import SEEDS, is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates, is_in_place
+from rule_gpus import why_right
 from rule_samples import best_of, in_float32, sample_of
 from rule_verdicts import Overload, is_settled
 from wider_candidates import WIDER
@@ -184,6 +185,8 @@ def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
     """Return why a rule asks nothing of an overload, or an empty text."""
     if rule == "chains" and not is_in_place(func):  # no condition of this rule
         return ""
+    if reason := why_right(rule, func):
+        return reason
     for reason, names in NOT_CALLED_BY_ITSELF.items():
         if name_of(func).partition(".")[0] in names:
             return reason

@@ -272,7 +272,7 @@ FAULTS: list[tuple[str, Fault]] = [
     ("threshold-inner-float32", drops_what_is_past(1 << 15)),
     ("threshold-line-chosen-float32", looks_no_further_than(1 << 16)),
     ("threshold-conv3d-float16", takes_another_kernel),
-    ("options-native_channel_shuffle", accepts(aten.native_channel_shuffle.default, lambda x, *_: x.clone())),
+    ("options-pixel_shuffle", accepts(aten.pixel_shuffle.default, lambda x, *_: x.clone())),
     ("options-add", accepts(aten.add.out, lambda *_, out, **__: out)),
     ("indices-index_select", accepts(aten.index_select.default, lambda x, *_: x, if_=lambda x, *_: not x.numel())),
     (

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from device_suite.overloads.described import overload, texts
-from device_suite.rules.asked import stored
+from device_suite.rules.asked import RULES, WIDER_RULES, asked_by, stored
 from device_suite.rules.changes import ChangedCall
 from device_suite.rules.refusing import ask_refused, may_stop_cuda
 from device_suite.runs import Bench
@@ -17,6 +17,7 @@ from device_suite.states import Refused, run_case
 from rule_calls import VERDICTS
 from rule_candidates import is_written
 from rule_faults import Faulty
+from rule_gpus import why_right
 from rule_verdicts import Overload
 from test_rules import CASES
 
@@ -124,6 +125,14 @@ def _verdict(rule: str, name: str, args: list[Any], change: list[Any]) -> str:
     func, call, changes = overload(name), [args, {}], [change] if change else []
     reason, _ = VERDICTS[rule](Overload(func, name, call), ChangedCall(func, call, changes), changes)
     return str(reason)
+
+
+@pytest.mark.parametrize("rule", (*RULES, *WIDER_RULES))
+def test_no_rule_asks_where_a_gpu_was_right(rule: str) -> None:
+    asked = asked_by(rule)
+
+    assert asked
+    assert [name for name in asked if (func := overload(name)) is not None and why_right(rule, func)] == []
 
 
 def test_strides_of_a_gradient_are_a_back_ends_own() -> None:

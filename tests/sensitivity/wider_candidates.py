@@ -29,6 +29,7 @@ from rule_candidates import (
     is_asked_without_writing,
     is_written,
 )
+from rule_gpus import why_right
 from rule_kinds import is_backward
 from rule_verdicts import Candidate
 
@@ -216,6 +217,8 @@ _SIDE = 12  # a negative padding of so much leaves nothing
 
 def why_not_at_all(rule: str, func: Any) -> str:
     """Return why a wider rule asks nothing of an overload, or an empty text."""
+    if reason := why_right(rule, func):
+        return reason
     if rule == "misfits" and name_of(func) in stored()["samples"]:
         return NO_CONDITION  # `refused` asks it
     if rule in ("options", "indices", "misfits"):

@@ -15,9 +15,7 @@ cases = Cases("transfers")
 
 def _settled(run: Any, moved: torch.Tensor) -> torch.Tensor:
     """Return what a call with non_blocking=True gave once the device is done; the source is alive all the while."""
-    backend: Any = getattr(torch, run.device.type, None)
-    if run.device.type != "cpu" and hasattr(backend, "synchronize"):
-        backend.synchronize()
+    run.synchronise()
     return moved
 
 

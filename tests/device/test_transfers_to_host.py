@@ -16,16 +16,10 @@ from device_suite.host_views import DTYPES, VIEWS, exact, short
 cases = Cases("transfers")
 
 
-def _wait(run: Any) -> None:
-    backend: Any = getattr(torch, run.device.type, None)
-    if run.device.type != "cpu" and hasattr(backend, "synchronize"):
-        backend.synchronize()
-
-
 def _reads(run: Any, view: torch.Tensor) -> Any:
     late = view.to("cpu", non_blocking=True, copy=True)
     put_late = torch.empty(view.shape, dtype=view.dtype).copy_(view, non_blocking=True)
-    _wait(run)
+    run.synchronise()
     return {
         "cpu": view.cpu(),
         "to": view.to("cpu", copy=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -65,6 +66,24 @@ def test_a_name_that_a_case_does_not_define_is_a_failure_and_no_refusal() -> Non
     spec = Spec(name="misspelt", operands=("any",), args={}, act=_misspelt)
     with pytest.raises(NameError):
         ask_rows(spec, [decode(spec, "0" * len(spec.factors))], bench)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="an AttributeError tells of what since Python 3.10")
+def test_what_the_suite_itself_lacks_is_no_refusal() -> None:
+    """Met when a case asked its run to wait and a run could not: skipped on every device, as what this torch lacks."""
+
+    def act(run: Any, x: torch.Tensor) -> Any:
+        return run.no_such_thing(x)
+
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        run_case(Case("lacking", "smoke", act, lambda d: (d.normal(3),)), Bench(torch.device("cpu")))
+
+
+def test_what_torch_lacks_is_a_refusal() -> None:
+    case = Case("lacking", "smoke", lambda x: torch.no_such_thing(x), lambda d: (d.normal(3),))
+
+    with pytest.raises(Refused, match="no_such_thing"):
+        run_case(case, Bench(torch.device("cpu")))
 
 
 @pytest.mark.parametrize("answer", [None, 3, [torch.ones(2), None]])

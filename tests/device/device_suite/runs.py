@@ -15,6 +15,13 @@ PlantMaker = Callable[[], ContextManager[Any]]
 _LATE_FAULTS = 4
 
 
+def synchronise(device: torch.device) -> None:
+    """Wait until a device has done its work, where this torch has a wait for it."""
+    backend: Any = getattr(torch, device.type, None)
+    if device.type != "cpu" and hasattr(backend, "synchronize"):
+        backend.synchronize()
+
+
 class DeviceRun:
     """One run on one device. Enter it, bring the bases, act, and read the outputs back, all in the same thread.
 
@@ -46,6 +53,10 @@ class DeviceRun:
 
     def __exit__(self, *caught: Any) -> Any:
         return self._stack.__exit__(*caught)
+
+    def synchronise(self) -> None:
+        """Wait until the device has done its work; nothing to wait for on the CPU."""
+        synchronise(self.device)
 
     def cast(self, dtype: torch.dtype) -> torch.dtype:
         """Return the dtype to use where a case names one: float64 instead of any floating one in the reference."""
@@ -120,9 +131,7 @@ class Bench:
 
     def synchronise(self) -> None:
         """Wait until the device has done its work; nothing to wait for on the CPU."""
-        backend: Any = getattr(torch, self.device.type, None)
-        if self.device.type != "cpu" and hasattr(backend, "synchronize"):
-            backend.synchronize()
+        synchronise(self.device)
 
     def settle(self) -> Exception | None:
         """Wait for the device, and return what it raises only now: work that the case has left, which no answer read.

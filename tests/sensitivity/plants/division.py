@@ -135,7 +135,7 @@ def issue_15921(y: Any, x: Any, other: Any) -> Any:
 @wrong_answer
 def issue_24861(y: Any, x: Any, other: Any) -> Any:
     """pytorch 24861: remainder of float32 is x - q * floor(x / q), which rounds where x is large."""
-    if y.dtype != torch.float32 or y.is_meta:
+    if y.dtype != torch.float32 or y.is_meta or x.dtype == torch.bool:
         return None
     wrong = x - other * torch.floor(x / other)
     return wrong if wrong.dtype == y.dtype and differ(y, wrong) else None

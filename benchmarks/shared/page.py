@@ -12,6 +12,8 @@ RESULTS, README = HERE / "results.json", HERE / "README.md"
 _BOUND = re.compile(r"^(<=|>=|<|>) ?([0-9.]+)")
 # What a figure is, in a line; a name that is not here stands for itself.
 MEANINGS: Mapping[str, str] = {
+    "benchmark_mps.matmul_of_peak": "`benchmark_mps`: its product of matrices, as a share of what the card's library reaches",
+    "benchmark_mps.matmul_bf16_of_peak": "the same in bfloat16",
     "audit.cpu_ratio": "CPU time of an audit over that of reading and hashing the wheel",
     "audit.peak_mb": "memory at most, auditing the official wheel",
     "audit.quick_s": "an audit of the official wheel without hashing its members",
@@ -25,12 +27,27 @@ MEANINGS: Mapping[str, str] = {
     "compile.develop_O0_ratio": "compile CPU of develop at -O0 over stock at -O2",
     "compile.develop_ratio": "compile CPU of `--profile develop` over stock, both at -O2",
     "compile.release_ratio": "compile CPU of release with the header over stock, both at -O2",
+    **{
+        f"conditions.{what}": f"{what} of operands that the default layers reach, of those that MPS has"
+        for what in ("arguments", "dtypes", "layouts", "sizes")
+    },
+    "conditions.transfers": "ways of a tensor to a device and back that the default layers ask",
     "doctor.s": "the doctor on this host",
     "driver.noop_s": "`build_wheel` when all is built",
     "driver.overhead_s": "what the driver adds to the build it drives",
     **{
         f"fuzz.{target}_{what}": meaning
-        for target in ("audit", "receipts", "recipes", "recordings", "records", "triage")
+        for target in (
+            "audit",
+            "bitcode",
+            "commands",
+            "messages",
+            "receipts",
+            "recipes",
+            "recordings",
+            "records",
+            "triage",
+        )
         for what, meaning in (
             ("errors", f"uncaught errors of `{target}`, by mutated inputs"),
             ("slowest_s", f"the slowest of them, CPU time, of `{target}`"),
@@ -41,6 +58,7 @@ MEANINGS: Mapping[str, str] = {
     "kernels.false_alarms": "findings in the official wheel that no known issue explains",
     "kernels.full_again_s": "`verify_kernels` of the whole wheel again, nothing changed",
     "kernels.full_s": "`verify_kernels` of the whole official wheel, empty cache",
+    "kernels.large_s": "`verify_kernels --large` of the whole official wheel, empty cache",
     "kernels.plants_caught": "share of the faults planted by rule that change a bit of a result and are found",
     "kernels.quick_again_s": "`verify_kernels --quick` again, nothing changed",
     "kernels.quick_s": "`verify_kernels --quick` of the official wheel, empty cache",
@@ -56,12 +74,13 @@ MEANINGS: Mapping[str, str] = {
     "rehearsal.selectors_equal": "Objective-C messages in it and in the official wheel",
     "rehearsal.unexplained": "differences from the official wheel without a reason",
     "rehearsal.whole_cpu_s": "a whole rehearsal, over all runs that it took; the root included",
+    "rehearsal.whole_wall_s": "the same by the clock",
     "simulation.build_cpu_s": "`simulate`: every object of the simulation, compiled anew",
     "simulation.history_reproduced": "share of the known faults of host code and kernels that the simulation shows",
     "simulation.limits_share": "share of the cases on the simulated device that fail by a limit of the simulation",
     "simulation.mutants_caught": "mutants of the MPS host code that change a result which the device suite catches",
     "simulation.add_us": "`add` of two 4 x 4 tensors on the simulated device, until it is done",
-    "simulation.kernel_ratio": "five Metal kernels over 1,000 x 1,000 elements, as times of the CPU on one thread",
+    "simulation.kernel_ratio": "Metal kernels over 1,000 x 1,000 elements, as times of the CPU on one thread",
     "simulation.start_s": "`simulate -- python` of two lines, once the simulation is built",
     "simulation.quick_cpu_s": "`verify_mps --simulated --quick`, once the simulation is built",
     "simulation.quick_mutants_caught": "the same, caught by the cases of `--quick`",
@@ -71,6 +90,7 @@ MEANINGS: Mapping[str, str] = {
     "simulation.suite_cpu_s": "`verify_mps --simulated`, once the simulation is built",
     "simulation.upstream_passed": "share of PyTorch's own tests for mps that pass on the simulated device",
     "simulation.suite_explained": "share of the cases failing on the simulated device that an explanation covers",
+    "suite.blind_caught": "planted bugs of public reports, written before any case was asked, that the device suite catches",
     "suite.cases_cpu_s": "the device suite's cases on a CPU",
     "suite.catalogue_caught": "planted bugs of the catalogue that the device suite catches",
     "suite.catalogue_plants": "bugs of the catalogue that are planted",
@@ -78,6 +98,11 @@ MEANINGS: Mapping[str, str] = {
     "suite.cpu_two_threads_s": "the same with two threads",
     "suite.false_alarms": "cases that fail on a healthy torch",
     "suite.full_s": "`verify_mps --full`, wall time",
+    "suite.gpu_false_alarms": "cases that fail on an NVIDIA GPU and are no known fault of CUDA",
+    "suite.gpu_quick_s": "`verify_mps --quick` on an NVIDIA GPU where nothing is compiled yet",
+    "suite.gpu_s": "`verify_mps` on an NVIDIA GPU",
+    "suite.graph_keys": "different graph keys that the default layers would make on MPS",
+    "suite.quick_caught": "planted bugs of the catalogue that the cases of `--quick` catch",
     "suite.generic_caught": "generic plants that the device suite catches",
     "suite.generic_plants": "generic plants that change a bit",
     **{

@@ -26,7 +26,7 @@ one = torch.ones(4, 4, device="mps")
 said = {"add_s": seconds(lambda: one + one, 200)}
 picture = torch.rand(1000, 1000)
 other = picture.to("mps")
-for name, count in {"fmax": 2, "hypot": 2, "erfinv": 1, "lgamma": 1, "i0": 1}.items():  # Metal kernels of 2.6.0
+for name, count in {"fmax": 2, "copysign": 2, "erfinv": 1, "lgamma": 1, "i0": 1}.items():  # Metal kernels of 2.6.0
     made = getattr(torch, name)
     on_mps, on_cpu = (functools.partial(made, *[each] * count) for each in (other, picture))
     said[name] = seconds(on_mps, 1) / seconds(on_cpu, 1)

@@ -22,7 +22,8 @@ def test_the_page_is_in_step_with_the_figures() -> None:
 
 
 @for_each(ROWS, name=lambda row: str(row["name"]))
-def test_every_figure_has_its_command_machine_date_and_spread(row: dict[str, Any]) -> None:
+def test_every_figure_has_its_meaning_command_machine_date_and_spread(row: dict[str, Any]) -> None:
+    assert page.MEANINGS.get(row["name"])
     assert {"name", "median", "low", "high", "unit", "command", "machine", "date", "target"} <= row.keys()
     assert row["low"] <= row["median"] <= row["high"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", row["date"])

@@ -12,7 +12,7 @@ RESULTS, README = HERE / "results.json", HERE / "README.md"
 _BOUND = re.compile(r"^(<=|>=|<|>) ?([0-9.]+)")
 # What a figure is, in a line; a name that is not here stands for itself.
 MEANINGS: Mapping[str, str] = {
-    "benchmark_mps.matmul_of_peak": "`benchmark_mps`: its product of matrices, as a share of what the card's library reaches",
+    "benchmark_mps.matmul_of_peak": "its product of matrices, as a share of what the card's own library reaches",
     "benchmark_mps.matmul_bf16_of_peak": "the same in bfloat16",
     "audit.cpu_ratio": "CPU time of an audit over that of reading and hashing the wheel",
     "audit.peak_mb": "memory at most, auditing the official wheel",
@@ -90,7 +90,7 @@ MEANINGS: Mapping[str, str] = {
     "simulation.suite_cpu_s": "`verify_mps --simulated`, once the simulation is built",
     "simulation.upstream_passed": "share of PyTorch's own tests for mps that pass on the simulated device",
     "simulation.suite_explained": "share of the cases failing on the simulated device that an explanation covers",
-    "suite.blind_caught": "planted bugs of public reports, written before any case was asked, that the device suite catches",
+    "suite.blind_caught": "planted bugs, written before any case was asked, that the device suite catches",
     "suite.cases_cpu_s": "the device suite's cases on a CPU",
     "suite.catalogue_caught": "planted bugs of the catalogue that the device suite catches",
     "suite.catalogue_plants": "bugs of the catalogue that are planted",

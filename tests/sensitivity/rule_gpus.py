@@ -1,0 +1,31 @@
+"""What an NVIDIA GPU answered otherwise than the CPU, and was right: no rule asks it of any device.
+
+Met on a GPU (torch 2.11.0) with the operators that are named. What it answered wrongly is asked all the same:
+tests/device/known_issues.yaml lists it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conditions_reach import name_of
+
+_OF_ITS_GRADIENT = "what it answers besides its result is for a back end's own gradient"
+_OF_CALLERS = "a part of a public function, which checks its operands"
+_STEPS = "a GPU rounds each of its steps in half precision"
+# For each rule: operators, and the reason.
+_RIGHT: dict[str, dict[str, str]] = {
+    "rounding": dict.fromkeys(("sigmoid_backward", "tanh_backward", "smooth_l1_loss_backward"), _STEPS),
+    "options": dict.fromkeys(("native_dropout", "native_channel_shuffle"), _OF_CALLERS),
+    "misfits": dict.fromkeys(("native_dropout", "native_channel_shuffle"), _OF_CALLERS),
+    "handed": {"linspace": "large whole numbers are rounded on the way"},
+}
+_BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
+_BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward", "_pack_padded_sequence")
+for _rule in ("outs", "strides", "handed", "again", "deterministic"):
+    _RIGHT[_rule] = {**_RIGHT.get(_rule, {}), **dict.fromkeys(_BESIDE, _OF_ITS_GRADIENT)}
+
+
+def why_right(rule: str, func: Any) -> str:
+    """Return why a rule asks nothing of an overload since a GPU met it, or an empty text."""
+    return _RIGHT.get(rule, {}).get(name_of(func).partition(".")[0], "")

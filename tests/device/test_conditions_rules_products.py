@@ -54,7 +54,7 @@ _TERMS: dict[str, Form] = {
         torch.bucketize(x.repeat(1, 70), y.flatten().sort()[0]),
     ],
     "picked": lambda x, y: derived(lambda a, b: a[:, _places(a, 4000) % 17] * b[0, 0], x, y),
-    "selected": lambda x, y: derived(lambda a, b: a.index_select(1, _places(a, 1000) % 17) + b[:1, :1], x, y),
+    "selected": lambda x, y: derived(lambda a, b: a.index_select(1, _places(a, 1000) % 17) * b[:1, :1], x, y),
     "looked-up": lambda x, y: derived(lambda a, b: F.embedding(_places(a, 4000) % 66, a) * b[0], x, y),
     "covariances": lambda x, y: derived(lambda a, b: torch.cov(a) + torch.corrcoef(b.repeat(2, 1)[:66]), x, y),
     "folded": lambda x, y: derived(lambda a, b: F.unfold(a.repeat(1, 6)[None, None], (7, 8)) * b[0, 0], x, y),

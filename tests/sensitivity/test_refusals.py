@@ -160,6 +160,25 @@ def test_a_table_that_the_cpu_refuses_whole_is_skipped_and_not_passed() -> None:
         run_case(table, Bench(torch.device("cpu")))
 
 
+class _AddsMore(TorchDispatchMode):
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        return found.mul_(3) if func is torch.ops.aten.add_.Tensor else found
+
+
+def test_the_operands_of_a_table_that_is_refused_whole_are_not_compared() -> None:
+    """Met on a device without rrelu_with_noise: it had not written its noise, which was called wrong."""
+
+    def refused(x: torch.Tensor) -> Any:
+        x.add_(0)
+        raise RuntimeError("not here")
+
+    table = Case("add", "conditions", lambda x: {"sum": attempt(lambda: refused(x))}, lambda d: (d.normal(3),))
+
+    with pytest.raises(Refused, match="not on the CPU: not here"):
+        run_case(table, Bench(torch.device("cpu"), around=_AddsMore))
+
+
 @pytest.fixture
 def on_macos_14(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The torch of this process says that it runs on macOS 14.4."""

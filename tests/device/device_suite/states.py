@@ -135,9 +135,8 @@ def _judge(
             continue
         check_form(case, bench, got, want, own)
         asked.append((got, want))
-    worst = compare_leaves(asked, own.answer, terms=case.terms, factor=case.factor, floor=case.floor)
-    _demand_answers(actual, reference)
-    return worst
+    _demand_answers(actual, reference)  # first: what was not done has not written to its operands either
+    return compare_leaves(asked, own.answer, terms=case.terms, factor=case.factor, floor=case.floor)
 
 
 def _demand_answers(actual: list[Leaf], reference: list[Leaf]) -> None:

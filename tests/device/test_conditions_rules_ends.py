@@ -128,7 +128,7 @@ _CATEGORIES = (1 << 20) + 7
 
 def _possible(x: torch.Tensor) -> Any:
     drawn = [torch.multinomial(x, 500, replacement=True), torch.multinomial(x, 9), torch.multinomial(x[-5:], 1)]
-    return [(x[drawn[0]] > 0).all(), (x[drawn[1]] > 0).all(), drawn[1].sort()[0].diff().min() > 0]
+    return [(x[drawn[0]] > 0).all(), (x[drawn[1]] > 0).all(), drawn[1].sort()[0].diff().min() > 0, drawn[2]]
 
 
 def _few(d: Any) -> torch.Tensor:

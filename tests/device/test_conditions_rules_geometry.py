@@ -7,13 +7,14 @@ https://github.com/pytorch/pytorch/issues/63314; a scale that keeps the size: 65
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any, Callable
 
 import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import derived
+from device_suite.acts import derived, uneven
 from device_suite.answers import attempt
 from device_suite.limits import ONCE
 from device_suite.refusals import add_refused
@@ -33,6 +34,10 @@ _STEPS = (
 _CHANNELS = 4
 
 
+def _steps_of(dims: int) -> tuple[tuple[int, int, int, int, int], ...]:
+    return _STEPS[1::2] if dims == 3 else _STEPS
+
+
 def _one_sided(value: int, plain: int, dims: int, turn: int) -> tuple[int, ...]:
     """Return an option for each side: all alike, or at one side alone."""
     return tuple(value if turn % (dims + 1) in (0, dim + 1) else plain for dim in range(dims))
@@ -50,7 +55,7 @@ def _laid(x: torch.Tensor, turn: int) -> torch.Tensor:
 
 
 def _convolved(dims: int, transposed: bool, number: int, x: torch.Tensor, weight: torch.Tensor, b: torch.Tensor) -> Any:
-    kernel, stride, padding, dilation, groups = _STEPS[number]
+    kernel, stride, padding, dilation, groups = _steps_of(dims)[number]
     answers = []
     for turn in range(dims + 1):
         cut = tuple(slice(0, one) for one in _one_sided(kernel, min(kernel, 2), dims, turn))
@@ -64,9 +69,8 @@ def _convolved(dims: int, transposed: bool, number: int, x: torch.Tensor, weight
             options["output_padding"] = tuple(step - 1 for step in options["stride"])
         form = (_TRANSPOSED if transposed else _CONVOLVED)[dims]
         w = weight[(slice(None), slice(0, _CHANNELS // groups), *cut)]
-        answers.append(
-            attempt(lambda w=w, options=options: derived(lambda *one: form(*one, **options), _laid(x, number + turn), w, b))
-        )
+        asked = partial(derived, partial(form, **options), _laid(x, number + turn), w, b)
+        answers.append(attempt(asked))
     return answers
 
 
@@ -83,7 +87,7 @@ for _dims, _is_transposed in itertools.product((1, 2, 3), (False, True)):
                 d.normal(_CHANNELS, _CHANNELS, *(3,) * dims) / 4,
                 d.normal(_CHANNELS),
             )
-            for _ in _STEPS
+            for _ in _steps_of(dims)
         ),
         terms=512,
         **_FIELDS,
@@ -96,7 +100,7 @@ _PADS = ((1, 3, 0, 1), (1, 3, 0, 2), (3, 1, 2, 0), (2, 5, 0, 4), (5, 1, 1, 0), (
 def _padded(x: torch.Tensor, weight: torch.Tensor) -> Any:
     return [
         derived(
-            lambda a, w, pads=pads: F.conv2d(a.permute(order), w, padding=pads),
+            lambda a, w, pads=pads, order=order: F.conv2d(a.permute(order), w, padding=pads),
             x.permute([order.index(dim) for dim in range(4)]).contiguous(),
             weight[:, :, :rows, :columns],
         )
@@ -116,17 +120,16 @@ cases.add(
 
 def _pooled(dims: int, x: torch.Tensor) -> Any:
     answers = []
-    for number, (kernel, stride, padding, dilation, _) in enumerate(_STEPS):
+    for number, (kernel, stride, padding, dilation, _) in enumerate(_steps_of(dims)):
         for turn in range(dims + 1):
             size, step = _one_sided(kernel, 2, dims, turn), _one_sided(stride, 1, dims, turn)
             pads = tuple(min(one, side // 2) for one, side in zip(_one_sided(padding, 0, dims, turn), size))
-            spread = _one_sided(dilation, 1, dims, turn)
-            a = _laid(x, number + turn)
-            ceil = bool((number + turn) % 2)
-            answers += [
-                attempt(lambda: derived(lambda a: _POOLED[dims](a, size, step, pads, spread, ceil_mode=ceil), a)),
-                attempt(lambda: derived(lambda a: _AVERAGED[dims](a, size, step, pads, ceil, not ceil), a)),
-            ]
+            start, ceil = _laid(x, number + turn), bool((number + turn) % 2)
+            largest = partial(_POOLED[dims], dilation=_one_sided(dilation, 1, dims, turn))
+            mean = partial(_AVERAGED[dims], count_include_pad=not ceil)
+            for form in (largest, mean):
+                options = {"kernel_size": size, "stride": step, "padding": pads, "ceil_mode": ceil}
+                answers.append(attempt(partial(derived, partial(form, **options), start)))
     return answers
 
 
@@ -139,7 +142,8 @@ for _dims in (1, 2, 3):
         **_FIELDS,
     )
 
-# Scales that keep the size, of one side or of all: the scale still says where each place is read.
+# Scales that keep the size, of one side or of all. Whether the scale or the sizes say where a place is read is open
+# there: the gradient must be that of the forward, and with the scale computed anew all is compared.
 _MODES = (
     *((1, "linear", False), (1, "linear", True), (1, "nearest", None), (2, "bilinear", False), (2, "bilinear", True)),
     *((2, "bicubic", False), (2, "nearest", None), (3, "trilinear", False), (3, "nearest", None), (2, "area", None)),
@@ -148,21 +152,20 @@ _SCALES = (1.0, 1.0625, 1.09, 1.125, 0.9999)
 
 
 def _scaled(dims: int, mode: str, corners: bool | None, x: torch.Tensor) -> Any:
-    options = {"mode": mode, "align_corners": corners}
+    def resized(scales: Any, *, again: bool) -> Any:
+        options: dict[str, Any] = {"mode": mode, "align_corners": corners, "recompute_scale_factor": again}
+        return derived(lambda a: F.interpolate(a, scale_factor=scales, **options), x)
+
+    def balance(scales: Any) -> torch.Tensor:
+        """Return the sum of g f(x) less that of x f'(g): none, as f is linear."""
+        y, gradient = resized(scales, again=False)
+        return (y * uneven(y)).sum() - (x * gradient).sum()
+
     answers = []
     for scale in _SCALES:
         for scales in (scale, (*(1.0,) * (dims - 1), scale), (scale, *(2.0,) * (dims - 1))):
-            for again in (None, True):
-                answers.append(
-                    attempt(
-                        lambda scales=scales, again=again: derived(
-                            lambda a: F.interpolate(
-                                a, scale_factor=scales, recompute_scale_factor=again, **options
-                            ),
-                            x,
-                        )
-                    )
-                )
+            answers.append(attempt(lambda scales=scales: resized(scales, again=True)))
+            answers.append(attempt(lambda scales=scales: balance(scales)))
     return answers
 
 
@@ -174,7 +177,7 @@ for _dims, _mode, _corners in _MODES:
         terms=64,
         factor=16.0,
         since="2.0",
-        **_FIELDS,
+        **{**_FIELDS, "floor": 16.0},
     )
 
 

@@ -29,6 +29,13 @@ def _in_place(name: str, x: torch.Tensor, y: Any) -> Any:
     return getattr(x, f"{name}_")(y)
 
 
+_WRITES: dict[str, Form] = {
+    **{name: lambda x, part, name=name: _in_place(name, x, part) for name in _IN_PLACE},
+    "addcmul": lambda x, part: x.addcmul_(part, x),
+    "lerp": lambda x, part: x.lerp_(part, 0.5),
+    "clamp": lambda x, part: x.clamp_(min=part),
+    "where": lambda x, part: torch.where(x > 0, x, part, out=x),
+}
 # A row, a number and a shifted part of what is written to, in one to three dimensions.
 _PARTS: dict[str, Form] = {
     "row": lambda x: (x, x[:1]),
@@ -42,13 +49,7 @@ for _part, _cut in _PARTS.items():
         cases,
         f"own-{_part}",
         _operands,
-        {name: lambda x, y, i, name=name, cut=_cut: _in_place(name, *cut(x)) for name in _IN_PLACE}
-        | {
-            "addcmul": lambda x, y, i, cut=_cut: (lambda a, b: a.addcmul_(b, a))(*cut(x)),
-            "lerp": lambda x, y, i, cut=_cut: (lambda a, b: a.lerp_(b, 0.5))(*cut(x)),
-            "clamp": lambda x, y, i, cut=_cut: (lambda a, b: a.clamp_(min=b))(*cut(x)),
-            "where": lambda x, y, i, cut=_cut: (lambda a, b: torch.where(a > 0, a, b, out=a))(*cut(x)),
-        },
+        {name: lambda x, y, i, write=write, cut=_cut: write(*cut(x)) for name, write in _WRITES.items()},
     )
 # An operand, or a row of one, as `out=` of an answer with more elements.
 add_refused(

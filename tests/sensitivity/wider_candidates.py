@@ -268,5 +268,6 @@ RULES_IN_WORDS = {
     "deterministic": "6: a call with its gradient, with deterministic algorithms: an empty operand, an empty answer",
 }
 WIDER = {
-    rule.__name__: _of_a_kind(rule) for rule in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
+    rule.__name__: _of_a_kind(rule)
+    for rule in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
 }

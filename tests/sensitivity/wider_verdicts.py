@@ -96,7 +96,9 @@ def outs(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
 def resized(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     """Keep an `out=` of another shape that the CPU gives the shape of its answer."""
     asked = Public(told.func)
-    plain, own = (attempt_answers(asked, one, Bench(CPU).same()) for one in (ChangedCall(told.func, told.call, []), made))
+    plain, own = (
+        attempt_answers(asked, one, Bench(CPU).same()) for one in (ChangedCall(told.func, told.call, []), made)
+    )
     if isinstance(plain, Exception) or isinstance(own, Exception):
         return "the CPU refuses it with these operands", changes
     results = len(told.func._schema.returns)
@@ -233,5 +235,6 @@ def _noting(verdict: Callable[[Overload, ChangedCall, list[Any]], Verdict]) -> A
 
 
 VERDICTS = {
-    one.__name__: _noting(one) for one in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
+    one.__name__: _noting(one)
+    for one in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
 }

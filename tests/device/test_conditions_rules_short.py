@@ -7,6 +7,7 @@ not the last: https://github.com/ml-explore/mlx/issues/3784
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Callable
 
 import torch
@@ -143,19 +144,17 @@ for _dtype in FLOATS:
     )
 
 # One or two queries and keys, with a mask of each shape that spreads over batches and heads.
-_MASKS = ((), (1,), (3, 1), (1, 1), (2, 1, 1), (2, 3, 1))  # in front of the keys; the last but one are the queries
+_MASKS = ((), (3,), (1,), (2, 1), (2, 3))  # its sides before the queries and the keys
 
 
 def _attended(q: Any, k: Any, v: Any, noise: Any) -> Any:
     answers = [F.scaled_dot_product_attention(q, k, v), F.scaled_dot_product_attention(q, k, v, is_causal=True)]
     for front in _MASKS:
-        shape = (*front[:-1], q.shape[-2], k.shape[-2]) if len(front) else (k.shape[-2],)
-        mask = noise[tuple(slice(0, side) for side in shape)] if len(shape) == 4 else noise.flatten()
-        mask = mask.flatten()[: math.prod(shape)].view(shape)
+        shape = (*front, q.shape[-2], k.shape[-2])
+        mask = noise.flatten()[: math.prod(shape)].view(shape)
         for one in (mask, mask > -9):
-            answers.append(
-                attempt(lambda one=one: derived(lambda *x: F.scaled_dot_product_attention(*x, attn_mask=one), q, k, v))
-            )
+            form = partial(F.scaled_dot_product_attention, attn_mask=one)
+            answers.append(attempt(partial(derived, form, q, k, v)))
     return answers
 
 

@@ -11,6 +11,7 @@ from device_suite.rules.asking import ask_answered
 from device_suite.rules.derived import ask_again, ask_deterministic
 from device_suite.rules.form import ask_form
 from device_suite.rules.handed import ask_handed
+from device_suite.rules.public import ask_public
 from device_suite.rules.refusing import ask_refused
 
 cases = Cases("conditions")
@@ -21,6 +22,7 @@ add_rule(cases, "misfits", ask_refused, most=1, since="2.13")
 # What a kernel finds wrong stops CUDA for the whole process.
 add_rule(cases, "indices", ask_refused, since="2.13", devices=("mps", "cpu"))
 add_rule(cases, "outs", ask_answered, most=1, since="2.13")
+add_rule(cases, "resized", ask_public, since="2.13")
 add_rule(cases, "strides", ask_form, most=1, since="2.13")
 add_rule(cases, "handed", ask_handed, since="2.13")
 add_rule(cases, "again", ask_again, since="2.13")

@@ -32,8 +32,14 @@ overloads that write to their first operand alone.
 """
 _TABLES = {
     "threshold": "3: below, at and above a size at which MPS takes another kernel",
+    "geometry": "3: kernels of 1, steps beyond the kernel, one side padded, scales that keep the size, with gradients",
     "special-lines": "2: lines of NaN, first, last and nearly everywhere, 512 and more",
     "derived-views": "2: gradients of views that leave none, one or some of the places",
+    "alike": "2: infinite and NaN parts of complex numbers: one answer at each place of a tensor",
+    "derived-powers": "2: powers of real bases and complex exponents, with gradients",
+    "ends": "1, 2 and 5: an eps at the ends, edges of bins, None beside masks, many categories, sparse and turned",
+    "condition-refused-own": "1: what is written to is an operand, or a row of itself",
+    "condition-refused-source-dtype": "1: a source of another dtype than what it is written to",
     "written-certain": "5: draws of what is certain, to operands of every layout",
     "conversion": "4: a dtype to every other, at the edges of what both hold, 12 ways each",
     "random-stream": "6: generators: set, read, cloned, forked, one beside the default",

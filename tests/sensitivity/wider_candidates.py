@@ -166,6 +166,13 @@ def outs(func: Any, call: Any) -> Iterator[tuple[str, list[Change]]]:
             yield name, [["layout", number, name] for number in written]
 
 
+def resized(func: Any, call: Any) -> Iterator[tuple[str, list[Change]]]:
+    """Give what is written to by `out=` a dimension more than the answer: it could be spread over that."""
+    written = [number for number, one in enumerate(is_written(func, call, as_out=True)) if one]
+    if written:
+        yield "wider", [["rank", number, 1] for number in written]
+
+
 def strides(func: Any, call: Any) -> Iterator[tuple[str, list[Change]]]:
     """Lay the first operand otherwise: what else has its strides from code of all devices is asked by `form`."""
     yield "plain", []
@@ -217,14 +224,15 @@ _SIDE = 12  # a negative padding of so much leaves nothing
 
 def why_not_at_all(rule: str, func: Any) -> str:
     """Return why a wider rule asks nothing of an overload, or an empty text."""
-    if reason := why_right(rule, func):
+    # A GPU that is right about an `out=` of another layout is right about one of another shape.
+    if reason := why_right("outs" if rule == "resized" else rule, func):
         return reason
     if rule == "misfits" and name_of(func) in stored()["samples"]:
         return NO_CONDITION  # `refused` asks it
     if rule in ("options", "indices", "misfits"):
         return OF_NO_FORWARD if is_backward(func) else ""
     writes = any(one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments)
-    if rule == "outs":
+    if rule in ("outs", "resized"):
         has_out = any(one.kwarg_only and one.alias_info is not None for one in func._schema.arguments)
         return "" if has_out else NO_CONDITION
     if writes:
@@ -253,11 +261,13 @@ RULES_IN_WORDS = {
     "indices": "1: a place past the end, below it, 2**32 away, in a table of nothing; ends of offsets and lengths",
     "misfits": "1: a side, a rank, a dtype or a shared memory that the CPU refuses",
     "outs": "5: an `out=` of another layout, and all that lies between its elements",
+    "resized": "5: an `out=` of another shape than the answer",
     "strides": "5: strides that torch describes for tensors without memory as the CPU has them",
     "handed": "6: a mask or whole numbers as the very next operand of up to 18 functions, no copy in between",
     "again": "6: a call with its gradient, before and after one with another option and the same shapes",
     "deterministic": "6: a call with its gradient, with deterministic algorithms: an empty operand, an empty answer",
 }
 WIDER = {
-    rule.__name__: _of_a_kind(rule) for rule in (options, indices, misfits, outs, strides, handed, again, deterministic)
+    rule.__name__: _of_a_kind(rule)
+    for rule in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
 }

@@ -22,7 +22,7 @@ from device_suite.rules.derived import Derived
 from device_suite.rules.form import FREE, form_of
 from device_suite.rules.handed import TABLE, taken
 from device_suite.rules.handed import handed as hands
-from device_suite.rules.public import public_of
+from device_suite.rules.public import Public, public_of
 from device_suite.rules.refusing import attempted
 from device_suite.runs import Bench
 from free_choice import ChoosesOtherwise
@@ -91,6 +91,20 @@ def outs(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     if not _writes_there_alone(told, made, changes):
         return "the CPU writes otherwise, or elsewhere, than to a dense result", changes
     return answered(told, made, changes)
+
+
+def resized(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep an `out=` of another shape that the CPU gives the shape of its answer."""
+    asked = Public(told.func)
+    plain, own = (
+        attempt_answers(asked, one, Bench(CPU).same()) for one in (ChangedCall(told.func, told.call, []), made)
+    )
+    if isinstance(plain, Exception) or isinstance(own, Exception):
+        return "the CPU refuses it with these operands", changes
+    results = len(told.func._schema.returns)
+    if any(one.shape != other.shape for (one, _), (other, _) in zip(plain[:results], own[:results])):
+        return "the CPU keeps the shape that is given", changes
+    return answered(Overload(asked, told.name, made.call), made, changes)
 
 
 def _writes_there_alone(told: Overload, made: ChangedCall, changes: list[Any]) -> bool:
@@ -221,5 +235,6 @@ def _noting(verdict: Callable[[Overload, ChangedCall, list[Any]], Verdict]) -> A
 
 
 VERDICTS = {
-    one.__name__: _noting(one) for one in (options, indices, misfits, outs, strides, handed, again, deterministic)
+    one.__name__: _noting(one)
+    for one in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
 }

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
-from planting import Plot, wrong_answer
+from planting import Plot, abort, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -79,11 +79,13 @@ def issue_mxnet_11203(y: Any, x: Any, w: Any, bias: Any, stride: Any, padding: A
     return wrong if differ(y, wrong) else None
 
 
-@plot.dispatched("aten.convolution_backward.default", aborts="Segmentation fault (core dumped)")
-def issue_5112(grad: Any, x: Any, weight: Any, sizes: Any, stride: Any, *args: Any) -> bool:
+@plot.dispatched("aten.convolution_backward.default")
+def issue_5112(hit: Any, func: Any, grad: Any, x: Any, weight: Any, sizes: Any, stride: Any, *args: Any) -> Any:
     """pytorch 5112: the backward of a transposed convolution aborts where output_padding is not below the stride."""
     transposed, output_padding = args[2], args[3]
-    return transposed and any(more and more >= step for more, step in zip(output_padding, stride))
+    if transposed and any(more and more >= step for more, step in zip(output_padding, stride)):
+        return abort(hit, "Segmentation fault (core dumped)")
+    return func(grad, x, weight, sizes, stride, *args)
 
 
 @plot.dispatched("aten.convolution_backward.default")

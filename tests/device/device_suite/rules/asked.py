@@ -25,7 +25,7 @@ RULES = (
 )
 WIDER = ASKED.with_name("wider.json")
 _ALL = 1 << 30
-WIDER_RULES = ("options", "indices", "misfits", "outs", "strides", "handed", "again", "deterministic")
+WIDER_RULES = (*("options", "indices", "misfits", "outs", "resized", "strides", "handed", "again", "deterministic"),)
 
 
 @functools.lru_cache(maxsize=None)

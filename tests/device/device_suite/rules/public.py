@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 import torch
+
+from ..compare import Error
+from .asked import calls_of
+from .asking import Called, ask_calls
 
 _HOMES = (("linalg_", torch.linalg), ("fft_", torch.fft), ("special_", torch.special))
 
@@ -36,3 +41,26 @@ def public_of(func: Any) -> Any:
         if type(found).__name__ == "builtin_function_or_method":
             return found
     return func
+
+
+class Public:
+    """An overload that is called by the function that users call, where one takes the same arguments."""
+
+    def __init__(self, func: Any) -> None:
+        self._func, self._public = func, public_of(func)
+        self._schema, self._overloadname = func._schema, func._overloadname
+
+    def __str__(self) -> str:
+        return str(self._func)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what it answers."""
+        return self._public(*args, **kwargs)
+
+
+def ask_public(overloads: list[tuple[str, list[Any]]], bench: Any) -> Error:
+    """Return the largest error over the calls of some overloads, each called as users call it."""
+    warnings.filterwarnings("ignore", message="An output with one or more elements was resized")
+    return ask_calls(
+        [Called(name, Public(func), call, changes) for name, func, call, changes in calls_of(overloads)], bench
+    )

@@ -92,7 +92,7 @@ def _spread(i: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 _BY_PLACES = {name: form for name, form in _WIDE.items() if name not in _ANSWERED}
 add_refused(cases, "own-places", _operands, {n: lambda x, y, i, f=f: f(x, x, i) for n, f in _BY_PLACES.items()})
 add_refused(cases, "own-indices", _operands, {n: lambda x, y, i, f=f: f(i, i, i) for n, f in _BY_PLACES.items()})
-# Sources of another dtype than what they are written to: each that the CPU refuses, and the answer of each other.
+# Sources of another dtype than what they are written to: each pair that the CPU refuses.
 _PAIRS = tuple(
     (one, other)
     for one in (torch.float32, torch.float16, torch.int64, torch.int32, torch.uint8)

@@ -118,9 +118,13 @@ def _indexed(x: torch.Tensor, m: torch.Tensor, i: torch.Tensor) -> Any:
     put: Any = torch.ops.aten.index_put
     for name, places in {"mask": [m, None], "none": [None, m], "places": [i, None], "long": [m]}.items():
         forms[f"{name}-listed"] = lambda places=places: torch.ops.aten.index(x, places)
-        forms[f"{name}-put"] = lambda places=places: put(x, places, x.new_tensor(3.0))
-        forms[f"{name}-added"] = lambda places=places: put(x, places, x.new_tensor(3.0), True)
-        forms[f"{name}-in-place"] = lambda places=places: torch.ops.aten.index_put_(x.clone(), places, x[0, 0])
+        # One value after a mask and None is wrong on the CPU before 2.9: https://github.com/pytorch/pytorch/issues/158413.
+        few = 3.0 if name != "mask" else (3.0,) * 5
+        forms[f"{name}-put"] = lambda places=places, few=few: put(x, places, x.new_tensor(few))
+        forms[f"{name}-added"] = lambda places=places, few=few: put(x, places, x.new_tensor(few), True)
+        forms[f"{name}-in-place"] = lambda places=places, row=x[0] if name == "mask" else x[0, 0]: (
+            torch.ops.aten.index_put_(x.clone(), places, row)
+        )
     return each(forms)
 
 

@@ -51,7 +51,7 @@ def _rows(d: Any, dtype: torch.dtype) -> torch.Tensor:
 
 
 _EPS = (0.0, 1e-30, 1e-12, 1e-6, 1e-3)
-# The CPU rounds these to half precision, where they are 0; and a row of equal numbers is divided by 0 there, or it is not.
+# The CPU rounds these to half precision, where they are 0: a row of equal numbers is divided by 0 there, or it is not.
 _ROUNDED = ("instance_norm", "batch_norm")
 
 
@@ -116,15 +116,15 @@ def _indexed(x: torch.Tensor, m: torch.Tensor, i: torch.Tensor) -> Any:
         forms[f"{name}-derived"] = lambda at=at: derived(lambda a: a[at], x)
     # Handed to the operator as a list, as graphs do.
     put: Any = torch.ops.aten.index_put
+    put_: Any = torch.ops.aten.index_put_
     for name, places in {"mask": [m, None], "none": [None, m], "places": [i, None], "long": [m]}.items():
         forms[f"{name}-listed"] = lambda places=places: torch.ops.aten.index(x, places)
-        # One value after a mask and None is wrong on the CPU before 2.9: https://github.com/pytorch/pytorch/issues/158413.
-        few = 3.0 if name != "mask" else (3.0,) * 5
-        forms[f"{name}-put"] = lambda places=places, few=few: put(x, places, x.new_tensor(few))
-        forms[f"{name}-added"] = lambda places=places, few=few: put(x, places, x.new_tensor(few), True)
-        forms[f"{name}-in-place"] = lambda places=places, row=x[0] if name == "mask" else x[0, 0]: (
-            torch.ops.aten.index_put_(x.clone(), places, row)
-        )
+        # As many values as a row has after the mask and None: of one value the CPU is wrong there before 2.9, see
+        # https://github.com/pytorch/pytorch/issues/158413.
+        value, number = (x[0], x.new_full((5,), 3.0)) if name == "mask" else (x[0, 0], x.new_tensor(3.0))
+        forms[f"{name}-put"] = lambda places=places, value=number: put(x, places, value)
+        forms[f"{name}-added"] = lambda places=places, value=number: put(x, places, value, True)
+        forms[f"{name}-in-place"] = lambda places=places, value=value: put_(x.clone(), places, value)
     return each(forms)
 
 

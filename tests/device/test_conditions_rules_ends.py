@@ -121,7 +121,7 @@ def _indexed(x: torch.Tensor, m: torch.Tensor, i: torch.Tensor) -> Any:
         forms[f"{name}-listed"] = lambda places=places: torch.ops.aten.index(x, places)
         # As many values as a row has after the mask and None: of one value the CPU is wrong there before 2.9, see
         # https://github.com/pytorch/pytorch/issues/158413.
-        value, number = (x[0], x.new_full((5,), 3.0)) if name == "mask" else (x[0, 0], x.new_tensor(3.0))
+        value, number = (x[0], x.new_tensor([3.0] * 5)) if name == "mask" else (x[0, 0], x.new_tensor(3.0))
         forms[f"{name}-put"] = lambda places=places, value=number: put(x, places, value)
         forms[f"{name}-added"] = lambda places=places, value=number: put(x, places, value, True)
         forms[f"{name}-in-place"] = lambda places=places, value=value: put_(x.clone(), places, value)

@@ -162,8 +162,7 @@ def _scaled(dims: int, mode: str, corners: bool | None, x: torch.Tensor) -> Any:
         """Return the sum of g f(x) less that of x f'(g): none, as f is linear."""
         y, gradient = resized(scales, again=False)
         balance = (y * uneven(y)).sum() - (x * gradient).sum()
-        is_wrong = x.device.type == "cpu" and (dims, mode) in _WRONG_ON_THE_CPU
-        return torch.zeros_like(balance) if is_wrong else balance
+        return balance * 0 if x.device.type == "cpu" and (dims, mode) in _WRONG_ON_THE_CPU else balance
 
     answers = []
     for scale in _SCALES:

@@ -58,8 +58,8 @@ _ROUNDED = ("instance_norm", "batch_norm")
 def _asked_of(name: str, dtype: torch.dtype) -> tuple[float, ...]:
     if name in _ROUNDED:
         return _EPS[3:] if dtype == torch.float16 else _EPS[1:]
-    # What a norm multiplies with is past the largest float16.
-    return tuple(eps for eps in _EPS if eps != 1e-30) if dtype == torch.float16 and name in _WITH_EPS else _EPS
+    # These have what they multiply with, or the eps itself, in the operand's type.
+    return _EPS[3:] if dtype == torch.float16 and name in ("group_norm", "rms_norm") else _EPS
 
 
 for _dtype in FLOATS:

@@ -104,6 +104,17 @@ def _moderate(call: Any) -> list[Change]:
     return found
 
 
+# What a forward leaves for its gradient, and leaves neither 0 nor negative.
+_LEFT = ("rstd", "save_invstd", "save_var", "total_weight")
+
+
+def names_of(func: Any, call: Any) -> list[str]:
+    """Return the argument that each tensor of a call is of."""
+    args, kwargs = call
+    given = [*zip((one.name for one in func._schema.arguments), args), *kwargs.items()]
+    return [name for name, value in given for _ in texts([[value], {}])]
+
+
 def _derived(func: Any, call: Any) -> Iterator[list[Change]]:
     """Put special values into each operand, and ask for the gradients; a gradient's own kernel is asked as it is."""
     name = _packet(func)
@@ -115,8 +126,9 @@ def _derived(func: Any, call: Any) -> Iterator[list[Change]]:
     own = hasattr(torch.ops.aten, f"{name}_backward") or any(part in name for part in _OPEN)
     way = [] if backward else [DERIVE]
     more = [*first, *(sized(call, "3x5", fewest=_FEW) if pointwise else [])]
+    names = names_of(func, call)
     for number, text in enumerate(every[:4]):
-        if dtype_of(text) != torch.float32 or 0 in shape_of(text):
+        if dtype_of(text) != torch.float32 or 0 in shape_of(text) or (backward and names[number] in _LEFT):
             continue
         for dtype in _FLOATS:
             kind = [["kind", "float32", dtype]] if dtype != "float32" else []
@@ -204,6 +216,9 @@ def _written(func: Any, call: Any) -> Iterator[list[Change]]:
             yield from ([*first, ["layout", number, layout]] for layout in ("step", "transposed", "inside"))
 
 
+_BRANCHED = ("logaddexp", "logaddexp2")  # a complex number has many logarithms
+
+
 def _broadcast(func: Any, call: Any) -> Iterator[list[Change]]:
     """Ask columns beside a row, 2**16 elements in all, in every dtype."""
     first, call = completed(func, call)
@@ -215,6 +230,8 @@ def _broadcast(func: Any, call: Any) -> Iterator[list[Change]]:
     groups = {text.split(" ")[0][1:] for text in every}
     masks = set() if groups == {"bool"} else {"bool"}
     for dtype in _EVERY:
+        if "complex" in dtype and _packet(func) in _BRANCHED:
+            continue
         kinds = [["kind", group, dtype] for group in sorted(groups - masks - {dtype})]
         yield [*first, *shapes, *kinds]
         if dtype == "float32":

@@ -77,8 +77,8 @@ def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(cache: Pat
 def test_a_constraint_of_pips_own_settings_is_named(tmp_path: Path, cache: Path) -> None:
     write_wheel(tmp_path, {"torch/__init__.py": b"1"}, name="torch-2.16.0-py3-none-any.whl")
     (tmp_path / "constraints.txt").write_text("torch<=2.14.1\n")
-    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": tmp_path.as_uri()}
-    asked = shop(cache, **settings, PIP_CONSTRAINT=str(tmp_path / "constraints.txt"))
+    constraint = str(tmp_path / "constraints.txt")
+    asked = shop(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=tmp_path.as_uri(), PIP_CONSTRAINT=constraint)
 
     with pytest.raises(UsageError, match=r"do not allow torch==2\.16\.0: a constraint says torch<=2\.14\.1"):
         fetch_wheel("torch==2.16.0", OURS, asked)

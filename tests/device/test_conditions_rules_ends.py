@@ -135,6 +135,21 @@ cases.add(
     **_FIELDS,
 )
 
+
+def _numbered(x: torch.Tensor, m: torch.Tensor) -> Any:
+    put, number = torch.ops.aten.index_put, x.new_tensor(3.0)
+    return each({f"{add}": lambda a, add=add: put(a, [m, None], number, add) for add in (False, True)}, x)
+
+
+# One value at a mask and None: the CPU is wrong there before 2.9 (https://github.com/pytorch/pytorch/issues/158413).
+cases.add(
+    "ends-index-number",
+    _numbered,
+    make=lambda d: (d.normal(5, 5), torch.tensor([True, False, True, True, False])),
+    since="2.9",
+    **_FIELDS,
+)
+
 # Categories past 2**20 of which few can be drawn: each that is drawn is one of them.
 _CATEGORIES = (1 << 20) + 7
 

@@ -21,9 +21,14 @@ _RIGHT: dict[str, dict[str, str]] = {
     "handed": {"linspace": "large whole numbers are rounded on the way"},
 }
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
-_BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward", "_pack_padded_sequence")
+_BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")
 for _rule in ("outs", "strides", "handed", "again", "deterministic"):
-    _RIGHT[_rule] = {**_RIGHT.get(_rule, {}), **dict.fromkeys(_BESIDE, _OF_ITS_GRADIENT)}
+    _RIGHT[_rule] = {
+        **_RIGHT.get(_rule, {}),
+        **dict.fromkeys(_BESIDE, _OF_ITS_GRADIENT),
+        "_pack_padded_sequence": "its lengths lie on the host",
+    }
+OPERATORS = frozenset(name for names in _RIGHT.values() for name in names)
 
 
 def why_right(rule: str, func: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,34 +70,40 @@ def render(reasons: Reasons) -> str:
     asked: dict[str, Any] = stored()
     in_place = sum(is_in_place(func) for func in map(overload, asked["samples"]) if func is not None)
     head = _HEAD.format(count=len(asked["samples"]), in_place=in_place)
-    lines = [head, "| cases | rule | overloads | conditions asked | left out |"]
-    lines.append("|---|---|---|---|---|")
-    left: dict[str, Counter[str]] = {}
-    for rule in RULES:
-        counts = left[rule] = counted(reasons.get(rule, {}))
-        number = sum(map(len, asked[rule].values()))
-        lines.append(
-            f"| `{rule}-*` | {RULES_IN_WORDS[rule]} | {len(asked[rule])} | {number} | {sum(counts.values())} |"
-        )
+    left = {rule: counted(reasons.get(rule, {})) for rule in RULES}
+    lines = [head, *asked_table(asked, left, RULES_IN_WORDS)]
     lines += ["", "## Tables of their own", "", "| cases | rule | number of cases |", "|---|---|---|"]
     every = [case.id for case in suite_in_process.Suite(["conditions", "random"]).cases]
     for name, told in _TABLES.items():
         lines.append(f"| `{name}-*` | {told} | {sum(case.startswith(name + '-') for case in every)} |")
     lines += ["", "Left out of `modules-*`: " + "; ".join(f"`{name}` ({why})" for name, why in NOT_ASKED.items()) + "."]
-    lines += ["", "## What stays out", ""]
-    lines += ["| cases | reason | conditions |", "|---|---|---|"]
-    for rule in RULES:
-        lines += [f"| `{rule}-*` | {reason} | {number} |" for reason, number in left[rule].most_common()]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *left_table(left)]) + "\n"
 
 
-def main() -> None:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def asked_table(asked: Mapping[str, Any], left: Mapping[str, Counter[str]], words: Mapping[str, str]) -> list[str]:
+    """Return the table of what each rule asks, and of how much stays out."""
+    lines = ["| cases | rule | overloads | conditions asked | left out |", "|---|---|---|---|---|"]
+    for rule, counts in left.items():
+        number = sum(map(len, asked[rule].values()))
+        lines.append(f"| `{rule}-*` | {words[rule]} | {len(asked[rule])} | {number} | {sum(counts.values())} |")
+    return lines
+
+
+def left_table(left: Mapping[str, Counter[str]]) -> list[str]:
+    """Return the table of what stays out, and why."""
+    lines = ["", "## What stays out", "", "| cases | reason | conditions |", "|---|---|---|"]
+    for rule, counts in left.items():
+        lines += [f"| `{rule}-*` | {reason} | {number} |" for reason, number in counts.most_common()]
+    return lines
+
+
+def write(page: Path, render: Callable[[Reasons], str], told: str) -> None:
+    """Run the command of a page, which `told` describes."""
+    parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reasons", required=True, metavar="FILE")
     given = parser.parse_args()
-    PAGE.write_text(render(json.loads(Path(given.reasons).read_text(encoding="utf-8"))), encoding="utf-8")
+    page.write_text(render(json.loads(Path(given.reasons).read_text(encoding="utf-8"))), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    write(PAGE, render, __doc__ or "")

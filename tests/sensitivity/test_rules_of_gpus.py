@@ -17,7 +17,7 @@ from device_suite.states import Refused, run_case
 from rule_calls import VERDICTS
 from rule_candidates import is_written
 from rule_faults import Faulty
-from rule_gpus import why_right
+from rule_gpus import OPERATORS, why_right
 from rule_verdicts import Overload
 from test_rules import CASES
 
@@ -133,6 +133,10 @@ def test_no_rule_asks_where_a_gpu_was_right(rule: str) -> None:
 
     assert asked
     assert [name for name in asked if (func := overload(name)) is not None and why_right(rule, func)] == []
+
+
+def test_where_a_gpu_was_right_is_an_operator_that_torch_has() -> None:
+    assert sorted(name for name in OPERATORS if not hasattr(aten, name)) == []
 
 
 def test_strides_of_a_gradient_are_a_back_ends_own() -> None:

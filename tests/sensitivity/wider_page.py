@@ -5,15 +5,11 @@ python tests/sensitivity/wider_page.py --reasons FILE     # what wider_calls.py 
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
-
 import suite_in_process
 from device_suite.overloads.described import overload
 from device_suite.rules.asked import WIDER_RULES, samples_of, stored, wider
 from device_suite.rules.public import is_composite
-from rule_page import Reasons, counted
+from rule_page import Reasons, asked_table, counted, left_table, write
 from wider_candidates import NO_CONDITION, RULES_IN_WORDS
 
 PAGE = suite_in_process.ROOT / "docs" / "verify" / "conditions_by_wider_rule.md"
@@ -34,26 +30,11 @@ def render(reasons: Reasons) -> str:
     names = {*stored()["samples"], *wider()["samples"]}
     made = sum(is_composite(func) for func in map(overload, names) if func is not None)
     head = _HEAD.format(count=sum(bool(samples_of(one)) for one in names), made=made, known=len(stored()["samples"]))
-    lines = [head, "| cases | rule | overloads | conditions asked | left out |", "|---|---|---|---|---|"]
-    counts = {rule: counted(reasons.get(rule, {})) for rule in WIDER_RULES}
-    for rule in WIDER_RULES:
-        counts[rule].pop(NO_CONDITION, None)
-        number = sum(map(len, wider()[rule].values()))
-        words = RULES_IN_WORDS[rule]
-        lines.append(f"| `{rule}-*` | {words} | {len(wider()[rule])} | {number} | {sum(counts[rule].values())} |")
-    lines += ["", "## What stays out", "", "| cases | reason | conditions |", "|---|---|---|"]
-    for rule in WIDER_RULES:
-        lines += [f"| `{rule}-*` | {reason} | {number} |" for reason, number in counts[rule].most_common()]
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reasons", required=True, metavar="FILE")
-    given = parser.parse_args()
-    PAGE.write_text(render(json.loads(Path(given.reasons).read_text(encoding="utf-8"))), encoding="utf-8")
+    left = {rule: counted(reasons.get(rule, {})) for rule in WIDER_RULES}
+    for counts in left.values():
+        counts.pop(NO_CONDITION, None)
+    return "\n".join([head, *asked_table(wider(), left, RULES_IN_WORDS), *left_table(left)]) + "\n"
 
 
 if __name__ == "__main__":
-    main()
+    write(PAGE, render, __doc__ or "")

@@ -79,7 +79,7 @@ def run(options: Options, console: Console) -> Result:
         return _kernel(load_kernels(path), options, console)
     record = load_record(path)
     case = _find(record, options.case)
-    if case.file is None or "::" in case.id:
+    if case.file is None or case.is_event:
         raise UsageError(f"{case.id}: is an event of the run, not a case: it cannot be repeated", hint=case.reason)
     script_path, issue_path = _paths(options, case.id)
     suite = data_root() / "tests" / "device"

@@ -101,7 +101,10 @@ _ACCEPT = "`--accept known` makes this exit 0"
 
 
 def _repro(run: SuiteRun, record: Path) -> str:
-    first = next(case.id for case in run.cases if case.is_new)
+    new = [case for case in run.cases if case.is_new]
+    first = next((case.id for case in new if not case.is_event), None)
+    if first is None:
+        return f"what failed is no case: {new[0].id}: {new[0].reason}"
     command = f"nox -s repro -- {shlex.quote(str(record))} {shlex.quote(first)}"
     return f"`{command}` writes that failure as a script of its own"
 

@@ -71,6 +71,11 @@ class Case(RecordPart):
         """Whether it failed and nothing explains it."""
         return self.outcome in FAILED and self.explained is None
 
+    @property
+    def is_event(self) -> bool:
+        """Whether it is an event of the run, such as a file that cannot be imported: no case that can be repeated."""
+        return "::" in self.id
+
 
 class WheelFile(RecordPart):
     """The wheel that was installed; `kind` is the audit's word (precompiled metallib, or compiled at first use)."""

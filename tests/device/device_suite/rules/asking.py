@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple
 
 import torch
 
@@ -111,6 +111,40 @@ def ask_rounded(overloads: list[Any], bench: Any) -> None:
         off = roundings(found, truth, attempt_answers(func, call, bench.same()) if STEPS in changes else ())
         if off > ONE_ROUNDING:
             wrong.append(f"{name} {changes}: off by {off:.2f} units in the last place, allowed {ONE_ROUNDING}")
+    settle(wrong, gaps, asked)
+
+
+def compare_each(
+    calls: Iterable[Called],
+    bench: Any,
+    ask: Callable[[Called, Any], Any],
+    differ: Callable[[Called, Any, Any], str],
+) -> None:
+    """Ask each call of the CPU, then of the device, and demand that nothing differs.
+
+    Args:
+        ask: (call, run) -> what the run answers, or the Exception that it raises.
+        differ: (call, the device's, the CPU's) -> what differs, in words; an empty text if nothing does.
+
+    Raises:
+        Mismatch: some differ; the message names the first few.
+        Refused: none could be asked.
+    """
+    wrong, gaps, asked = [], [], 0
+    for one in calls:
+        mine = ask(one, bench.same())
+        if isinstance(mine, Exception):
+            gaps.append(f"this torch's CPU raises {type(mine).__name__}: {mine}")
+            continue
+        found = ask(one, bench.device_run())
+        if isinstance(found, Exception) and says_missing(found) and bench.device.type != "cpu":
+            gaps.append(f"not on this device: {found}")
+            continue
+        asked += 1
+        if isinstance(found, Exception):
+            wrong.append(f"{one.name} {one.changes}: raised {type(found).__name__}: {found}")
+        elif text := differ(one, found, mine):
+            wrong.append(f"{one.name} {one.changes}: {text}")
     settle(wrong, gaps, asked)
 
 

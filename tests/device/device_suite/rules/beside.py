@@ -6,10 +6,9 @@ from typing import Any
 
 import torch
 
-from ..answers import says_missing
 from ..overloads.asking import attempt_answers, kept_places
 from .asked import calls_of
-from .asking import settle
+from .asking import Called, compare_each
 from .ways import asked_as
 
 # A share of an element, and of their mean: what a function makes of rounding, and no element that is another one.
@@ -24,26 +23,19 @@ def ask_beside(overloads: list[Any], bench: Any) -> None:
         Mismatch: some differ; the message names the first few.
         Refused: none could be asked.
     """
-    wrong, gaps, asked = [], [], 0
-    for name, plain, call, changes in calls_of(overloads):
-        func = asked_as(plain, call, changes)
-        mine = attempt_answers(func, call, bench.same())
-        if isinstance(mine, Exception):
-            gaps.append(f"this torch's CPU raises {type(mine).__name__}: {mine}")
-            continue
-        run = bench.device_run()
-        copies = run.copy(call.bases)
+
+    def ask(one: Called, run: Any) -> Any:
+        copies = run.copy(one.call.bases)
         with run:
-            found = attempt_answers(func, call, run, copies)
-        if isinstance(found, Exception) and says_missing(found) and bench.device.type != "cpu":
-            gaps.append(f"not on this device: {found}")
-            continue
-        asked += 1
-        if isinstance(found, Exception):
-            wrong.append(f"{name} {changes}: raised {type(found).__name__}: {found}")
-        elif not is_beside(found, mine, kept_places(func, len(mine))):
-            wrong.append(f"{name} {changes}: {_first(found, mine)}")
-    settle(wrong, gaps, asked)
+            return attempt_answers(one.func, one.call, run, copies)
+
+    def differ(one: Called, found: Any, mine: Any) -> str:
+        return "" if is_beside(found, mine, kept_places(one.func, len(mine))) else _first(found, mine)
+
+    calls = (
+        Called(name, asked_as(func, call, changes), call, changes) for name, func, call, changes in calls_of(overloads)
+    )
+    compare_each(calls, bench, ask, differ)
 
 
 def is_beside(found: Any, mine: Any, kept: Any = ()) -> bool:

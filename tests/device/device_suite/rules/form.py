@@ -6,10 +6,9 @@ from typing import Any
 
 import torch
 
-from ..answers import says_missing
 from ..overloads.asking import kept_places, wanted_answers
 from .asked import calls_of
-from .asking import settle
+from .asking import Called, compare_each
 
 # Results that nobody asked for: a buffer of the CPU's gradient, counts and inverses that the call did not want.
 _UNASKED = {"log_sigmoid_forward": (1,), "_unique2": (1, 2), "unique_consecutive": (1, 2), "unique_dim": (1, 2)}
@@ -26,23 +25,19 @@ def ask_form(overloads: list[Any], bench: Any) -> None:
         Mismatch: some differ; the message names the first few.
         Refused: none could be asked.
     """
-    wrong, gaps, asked = [], [], 0
-    for name, func, call, changes in calls_of(overloads):
-        mine = form_of(func, call, bench.same(), strides=FREE not in changes)
-        if isinstance(mine, Exception):
-            gaps.append(f"this torch's CPU raises {type(mine).__name__}: {mine}")
-            continue
-        found = form_of(func, call, bench.device_run(), strides=FREE not in changes)
-        if isinstance(found, Exception) and says_missing(found) and bench.device.type != "cpu":
-            gaps.append(f"not on this device: {found}")
-            continue
-        asked += 1
-        if isinstance(found, Exception):
-            wrong.append(f"{name} {changes}: raised {type(found).__name__}: {found}")
-        elif not _agree(found, mine):
-            differ = [f"{got}, the CPU has {want}" for got, want in zip(found, mine) if got != want]
-            wrong.append(f"{name} {changes}: {'; '.join(differ) or f'{len(found)} results, not {len(mine)}'}")
-    settle(wrong, gaps, asked)
+
+    def ask(one: Called, run: Any) -> Any:
+        return form_of(one.func, one.call, run, strides=FREE not in one.changes)
+
+    def differ(_: Called, found: Any, mine: Any) -> str:
+        return "" if _agree(found, mine) else _differing(found, mine)
+
+    compare_each((Called(*one) for one in calls_of(overloads)), bench, ask, differ)
+
+
+def _differing(found: list[Any], mine: list[Any]) -> str:
+    differ = [f"{got}, the CPU has {want}" for got, want in zip(found, mine) if got != want]
+    return "; ".join(differ) or f"{len(found)} results, not {len(mine)}"
 
 
 def _agree(found: list[Any], mine: list[Any]) -> bool:

@@ -141,7 +141,7 @@ def issue_65416(y: Any, a: Any, b: Any) -> Any:
 
 @plot.called(torch.einsum)
 def issue_46764(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
-    """pytorch 46764: einsum of two transposed matrices (an outer product) forgets .t() from 2**32 results (here 2**16)."""
+    """pytorch 46764: einsum of two transposed matrices (outer product) forgets .t() from 2**32 results (here 2**16)."""
     y = func(equation, *operands)
     if not isinstance(equation, str) or len(operands) != 2 or not all(torch.is_tensor(x) for x in operands):
         return y

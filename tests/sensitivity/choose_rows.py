@@ -5,7 +5,8 @@ python tests/sensitivity/choose_rows.py [--only NAME,...]
 Each row is called once on the CPU. Greedy: the row that adds most for the kernels that it adds comes next, until every
 condition of every overload that any row meets is met, and every pair of an operator's conditions that any row holds: a
 dtype, a form and a class of size with each argument, kind of layout and class of values, and with each other; arguments
-with each other and with the kinds of layout; the layouts of two operands. A kernel is a distinct operator, dtype, shape
+with each other and with the kinds of layout; the layouts of two operands; and every three classes of which one is an
+argument. A kernel is a distinct operator, dtype, shape
 and layout: on MPS most of them are compiled once.
 """
 
@@ -16,7 +17,6 @@ import contextlib
 import heapq
 import itertools
 import json
-import math
 from dataclasses import dataclass
 from typing import Any, Iterator
 
@@ -32,9 +32,9 @@ from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
 from device_suite.states import Refused
 from pairing import save_rows
+from row_classes import dtype_class, layout_class, size_class, threes_of
 
 KINDS = ("dtypes", "arguments", "layouts", "sizes", "values")
-_LAYOUT_CLASSES = {"dense": "dense", "offset": "shifted", "narrow": "shifted", "expanded": "expanded"}
 
 
 @dataclass(frozen=True)
@@ -54,42 +54,13 @@ class _Forms(Conditions):
         pass
 
 
-def dtype_class(dtype: torch.dtype) -> str:
-    """Return the kind of a dtype: those of one kind share their kernels' source.
-
-    >>> dtype_class(torch.bfloat16), dtype_class(torch.uint8), dtype_class(torch.int64)
-    ('half', 'byte', 'whole')
-    """
-    if dtype in (torch.float16, torch.bfloat16):
-        return "half"
-    if dtype in (torch.int8, torch.uint8):  # their views may begin at any address
-        return "byte"
-    if dtype in (torch.float32, torch.bool):
-        return str(dtype)[6:]
-    return "complex" if dtype.is_complex else "whole"
-
-
-def size_class(shape: tuple[int, ...]) -> str:
-    """Return the class of a size.
-
-    >>> size_class((3, 0)), size_class(()), size_class((3, 1031)), size_class((2, 3, 1, 4, 3))
-    ('empty', 'none', 'long', 'deep')
-    """
-    count = math.prod(shape)
-    if not shape or count < 2:
-        return "empty" if count == 0 else "one" if shape else "none"
-    if max(shape) > 1024:
-        return "tall" if max(shape) > 65_535 else "long"
-    return "deep" if len(shape) > 4 else "plain"
-
-
 def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:
     """Yield a row's levels, and the pairs of them that count."""
     levels = row.levels
     form, dtype, values = ("form", levels["@form"]), ("dtype", str(levels["@dtype"])), ("values", levels["@values"])
     kind, size = ("kind", dtype_class(levels["@dtype"])), ("size", size_class(spec.shapes[levels["@size"]]))
     layouts = [(key, str(value)) for key, value in levels.items() if key.startswith("@layout")]
-    classes = [(key, _LAYOUT_CLASSES.get(value, "strided")) for key, value in layouts]
+    classes = [(key, layout_class(value)) for key, value in layouts]
     arguments = [(key, str(value)) for key, value in levels.items() if key[0] != "@"]
     yield from (form, dtype, values, ("side", levels["@size"]), *layouts, *arguments)
     yield from itertools.product((dtype,), (form, values, *classes, *arguments))
@@ -99,6 +70,7 @@ def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:
     yield from itertools.product(arguments, classes)
     yield from itertools.combinations(classes, 2)
     yield from itertools.combinations(arguments, 2)
+    yield from threes_of(spec, row)
 
 
 def meet(spec: Spec, row: Row) -> Met:

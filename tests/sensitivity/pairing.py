@@ -1,4 +1,7 @@
-"""Make tests/device/device_suite/conditions/rows.json: pairwise covering arrays over each operator's conditions.
+"""Make tests/device/device_suite/conditions/rows.json: covering arrays over each operator's conditions.
+
+Every pair of conditions meets in a row, and every three of them by their classes (row_classes.py) where at least one is
+an argument.
 
 python tests/sensitivity/pairing.py [--only NAME,...] [--jobs N]
 python tests/sensitivity/choose_rows.py           # which of them the default layers ask
@@ -37,9 +40,11 @@ from device_suite.runs import Bench  # noqa: E402
 from device_suite.states import Refused  # noqa: E402
 from free_choice import ChoosesOtherwise  # noqa: E402
 from rounding import RoundsOtherwise  # noqa: E402
+from row_classes import classes_of, triples_of  # noqa: E402
 
 UNITS = 2.0
 TRIES = 5
+TRIES_OF_THREE = 2
 # The first size, dtype and values that others are tried with where a pair is refused.
 Pair = Any
 
@@ -90,6 +95,59 @@ class Pairing:
             for row in self.rows:
                 self.left -= set(_pairs(row))
             self._cover()
+        self._cover_threes()
+
+    def _cover_threes(self) -> None:
+        """Add rows until every three classes meet that can: what no row has as a pair is not asked for as three."""
+        classes = classes_of(self.spec)
+        met = {pair for row in self.rows for pair in itertools.combinations(_classed(classes, row), 2)}
+        left = {
+            three
+            for places in triples_of(self.spec)
+            for three in itertools.product(*(sorted({(place, one) for one in classes[place]}) for place in places))
+            if all(pair in met for pair in itertools.combinations(three, 2))
+        }
+        for row in self.rows:
+            left -= set(itertools.combinations(_classed(classes, row), 3))
+        for three in sorted(left):
+            for _ in range(TRIES_OF_THREE):
+                if three not in left:
+                    break
+                row = self._around(three, classes, left)
+                verdict = self.judged.get(row)
+                if verdict is None:
+                    verdict = self.judged[row] = self._verdict(row)
+                if not verdict:
+                    self.rows.append(row)
+                    left -= set(itertools.combinations(_classed(classes, row), 3))
+            if three in left:
+                left.discard(three)
+                self.dropped += 1
+
+    def _around(self, three: Any, classes: list[list[int]], left: set[Any]) -> tuple[int, ...]:
+        """Return a row with three classes: the rest as some row that was kept has it, or what covers most."""
+        near = self.random.choice(self.rows)
+        row = list(near)
+        fixed = {place: one for place, one in three}
+        for place, one in fixed.items():
+            row[place] = self.random.choice([level for level, found in enumerate(classes[place]) if found == one])
+        for place in self.random.sample(range(len(row)), len(row)):
+            if place in fixed or self.random.random() < 0.5:
+                continue
+            gains = []
+            for level, one in enumerate(classes[place]):
+                others = [(other, classes[other][row[other]]) for other in range(len(row)) if other != place]
+                gains.append(
+                    (
+                        sum(
+                            tuple(sorted((*pair, (place, one)))) in left for pair in itertools.combinations(others, 2)
+                        ),
+                        self.random.random(),
+                        level,
+                    )
+                )
+            row[place] = max(gains)[2]
+        return tuple(row)
 
     def _cover(self) -> None:
         while self.left:
@@ -189,6 +247,11 @@ def _dense(value: Any) -> Any:
 
 def _sorted(one: Any, two: Any) -> Pair:
     return (one, two) if one[0] < two[0] else (two, one)
+
+
+def _classed(classes: list[list[int]], row: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return (place, class) of each level of a row."""
+    return [(place, classes[place][level]) for place, level in enumerate(row)]
 
 
 def _pairs(row: tuple[int, ...]) -> Any:

@@ -128,7 +128,7 @@ class Pairing:
         """Return a row with three classes: the rest as some row that was kept has it, or what covers most."""
         near = self.random.choice(self.rows)
         row = list(near)
-        fixed = {place: one for place, one in three}
+        fixed = dict(three)
         for place, one in fixed.items():
             row[place] = self.random.choice([level for level, found in enumerate(classes[place]) if found == one])
         for place in self.random.sample(range(len(row)), len(row)):
@@ -139,9 +139,7 @@ class Pairing:
                 others = [(other, classes[other][row[other]]) for other in range(len(row)) if other != place]
                 gains.append(
                     (
-                        sum(
-                            tuple(sorted((*pair, (place, one)))) in left for pair in itertools.combinations(others, 2)
-                        ),
+                        sum(tuple(sorted((*pair, (place, one)))) in left for pair in itertools.combinations(others, 2)),
                         self.random.random(),
                         level,
                     )

@@ -114,7 +114,11 @@ _FACTORS: dict[str, tuple[Any, ...]] = {
 
 
 def _is_allowed(row: Any) -> bool:
-    if row["gradients"] and row["size"] == "one_key":  # its weights are one: what is left of a gradient is rounding
+    # Where one key is seen its weight is one: what is left of a gradient is rounding.
+    if row["gradients"] and row["size"] == "one_key":
+        return False
+    is_alone = SIZES[row["size"]][0] == 1 and row["mask"] == "causal"
+    if row["gradients"] and is_alone and row["dtype"] != torch.float32:
         return False
     return row["scale"] is None or row["dtype"] == torch.float32
 

@@ -145,7 +145,7 @@ for _name in OPTIONS:
             _stepped(_name, _row),
             make=_make(_row),
             factor=16 if _row["way"] == "differentiable" else 4,
-            terms=64 if _row["dtype"] == torch.float32 else 16,
+            terms=256 if _row["dtype"] == torch.float32 else 16,
             floor=0.25,
             since="2.5",
             states=("fresh",),

@@ -45,11 +45,15 @@ def cover(factors: Factors, allowed: Callable[[Row], bool], kept: Any = ()) -> l
     """
     every = list(itertools.product(*(range(len(values)) for values in factors.values())))
     random.Random(0).shuffle(every)
-    fitting = (row for row in every if allowed(dict(zip(factors, map(_value, factors.values(), row)))))
+
+    def fits(row: Any) -> bool:
+        return allowed(dict(zip(factors, map(_value, factors.values(), row))))
+
+    fitting = filter(fits, every)
     together = min(3, len(factors))
     keyed = [(row, set(itertools.combinations(enumerate(row), together))) for row in itertools.islice(fitting, _SAMPLE)]
     missing: set[Any] = set().union(*(met for _, met in keyed))
-    chosen = [list(row) for row in kept]
+    chosen = [list(row) for row in kept if fits(row)]
     for row in chosen:
         missing -= set(itertools.combinations(enumerate(row), together))
     while missing:

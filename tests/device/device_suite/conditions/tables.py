@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from . import (
+    tables_activations,
     tables_binary,
+    tables_comparing,
     tables_conversions,
     tables_convolution,
     tables_factories,
@@ -21,15 +23,27 @@ from . import (
     tables_resampling,
     tables_scattering,
     tables_searching,
+    tables_softmax,
     tables_sorting,
+    tables_special,
+    tables_statistics,
+    tables_ternary,
+    tables_unique,
 )
 
 TABLES = (
     tables_pointwise.t,
+    tables_activations.t,
+    tables_special.t,
     tables_binary.t,
+    tables_comparing.t,
+    tables_ternary.t,
     tables_reductions.t,
+    tables_statistics.t,
     tables_sorting.t,
+    tables_unique.t,
     tables_searching.t,
+    tables_softmax.t,
     tables_movement.t,
     tables_padding.t,
     tables_conversions.t,

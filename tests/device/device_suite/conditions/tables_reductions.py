@@ -19,7 +19,8 @@ FORMS = ("call", "out", "grad")
 ORDERED = ("plain", "wide", "special", "inf", "ties", "equal", "sorted", "descending")
 
 SUMMED = {"terms": "all", "floor": 1.0, "forms": FORMS, "values": ("plain", "wide", "special", "inf", "equal")}
-t.each("sum nansum", dtypes="fibc", dim=SOME, keepdim=KEEP, dtype=DTYPE, **SUMMED, **R)
+t.add("sum", dtypes="fibc", dim=SOME, keepdim=KEEP, dtype=DTYPE, **SUMMED, **R)
+t.add("nansum", dtypes="fib", dim=SOME, keepdim=KEEP, dtype=DTYPE, **SUMMED, **R)
 t.add(
     "mean",
     dtypes="fibc",
@@ -77,15 +78,27 @@ t.add(
 )
 t.each("amax amin", "distinct", dtypes="fib", dim=SOME, keepdim=KEEP, forms=FORMS, values=ORDERED, **R)
 t.each("max min", "distinct", dtypes="fib", dim=ONE, keepdim=KEEP, forms=FORMS, values=ORDERED, **R)
-for name in ("max", "min", "any", "all", "argmax", "argmin", "count_nonzero"):
+for name in ("any", "all", "count_nonzero"):
     t.add(
         f"{name}_all",
-        "distinct" if name not in ("any", "all", "count_nonzero") else "few",
-        dtypes="fibc" if name in ("any", "all", "count_nonzero") else "fib",
+        "few",
+        dtypes="fibc",
         paths=(f"torch.{name}", f"Tensor.{name}"),
-        forms=("call", "grad") if name in ("max", "min") else ("call",),
+        forms=("call",),
         values=(*ORDERED, "zero"),
         **R,
+    )
+# Of nothing there is no extreme.
+FILLED = tuple(size for size in REDUCED if size not in ("empty", "hollow"))
+for name in ("max", "min", "argmax", "argmin"):
+    t.add(
+        f"{name}_all",
+        "distinct",
+        dtypes="fi" if name.startswith("arg") else "fib",
+        paths=(f"torch.{name}", f"Tensor.{name}"),
+        forms=("call",) if name.startswith("arg") else ("call", "grad"),
+        values=ORDERED,
+        sizes=FILLED,
     )
 t.each(
     "any all",

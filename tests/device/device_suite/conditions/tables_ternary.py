@@ -127,7 +127,7 @@ t.add(
 MASK = (ABSENT, "all", "none", "one")
 
 
-def _mask(c):
+def mask(c):
     """Return a mask for each element; `_at` says which elements it takes."""
     found = c.draw("any", c.shape, torch.bool)
     how = c.args.get("_at")
@@ -149,7 +149,7 @@ t.add(
 t.add(
     "masked_fill_whole",
     "any",
-    _mask,
+    mask,
     dtypes="fib",
     _at=MASK,
     _value=(3, torch.tensor(2), torch.tensor(-1.0)),

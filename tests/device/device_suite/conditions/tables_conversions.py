@@ -131,7 +131,7 @@ t.add(
     forms=("call",),
     sizes=("small", "four", "none", "one", "long", "tall", "middle"),
 )
-t.add("view_as_real", dtypes="c", forms=("call", "grad"), finish=lambda y: y * 1)
+t.add("view_as_real", dtypes="c", forms=("call", "grad"), values=("plain", "wide"), finish=lambda y: y * 1)
 t.add(
     "view_as_complex",
     lambda c: c.draw("any", (*c.shape, 2)),

@@ -27,6 +27,18 @@ t.add(
     **EVERY,
 )
 t.add(
+    "index_select_public",
+    "any",
+    row,
+    act=lambda x, i, dim: x.index_select(dim, i),
+    dim=DIM,
+    _at=(ABSENT, torch.int32, "equal"),
+    forms=("call", "grad"),
+    sizes=SIZES,
+    terms=8,
+    **EVERY,
+)
+t.add(
     "index_reduce",
     "few",
     few,

@@ -59,13 +59,14 @@ _each("sgn", dtypes="fibc", values=("plain", "wide", "special", "inf", "ties"))
 _each("positive", dtypes="fic", forms=("call", "grad"))
 _each("angle", dtypes="fibc", factor=32.0)
 for name in ("real", "imag"):
-    t.add(name, dtypes="c", forms=("call", "grad"), paths=(f"torch.{name}",))
+    t.add(name, dtypes="c", forms=("call", "grad"), paths=(f"torch.{name}",), values=("plain", "wide"))
 t.each("conj_physical conj resolve_conj", dtypes="fc")
 t.add(
     "conj_used",
     act=lambda x: (x.conj() * x, x.mH + 1 if x.dim() > 1 else x.conj() + 1, x.conj().real),
     dtypes="c",
     forms=("call", "grad"),
+    values=("plain", "wide"),
 )
 t.add("isnan", dtypes="fibc", forms=("call",))
 t.each("isinf isfinite", dtypes="fibc", forms=("call",))
@@ -87,8 +88,8 @@ t.add(
     min=(ABSENT, None, -1, 0, 0.5, -INF, 3),
     max=(ABSENT, 2, -3, 0.25, INF),
     values=LIMITED,
-    paths=("torch.clamp", "Tensor.clamp", "torch.clip", "Tensor.clip"),
 )
+t.add("clip", dtypes="fi", min=(ABSENT, -1, 0.5), max=(ABSENT, 2, -INF), values=LIMITED)
 t.add("clamp_min", dtypes="fi", _min=(0, -2, 0.5, INF, -INF), values=LIMITED)
 t.add("clamp_max", dtypes="fi", _max=(0, 2, -0.5, INF, -INF), values=LIMITED)
 t.add(

@@ -38,7 +38,7 @@ for name in ("std", "var", "norm", "median", "nanmedian"):
     t.add(
         f"{name}_all",
         "distinct",
-        dtypes="fi" if "median" in name else "f",
+        dtypes="fib" if "median" in name else "f",
         paths=(f"torch.{name}", f"Tensor.{name}"),
         forms=("call", "grad"),
         **SPREAD

@@ -44,6 +44,8 @@ def expression(dtype: torch.dtype, domain: str, values: str) -> str:
     """
     if dtype == torch.bool:
         return "i >= 0" if values == "wide" else "i * 7919 % 65551 % 3 == 0"
+    if values == "zeros" and domain in ("any", "unit", "distinct"):
+        return "i * 0"
     if dtype.is_complex:
         real = expression(torch.float32, domain, values)
         return f"torch.complex({real}, ({real}).roll(-5000))"

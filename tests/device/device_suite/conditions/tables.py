@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    tables_attention,
     tables_binary,
     tables_conversions,
     tables_convolution,
@@ -47,6 +48,7 @@ TABLES = (
     tables_losses.t,
     tables_distances.t,
     tables_embedding.t,
+    tables_attention.t,
     tables_matrices.t,
     tables_linear_algebra.t,
     tables_fourier.t,

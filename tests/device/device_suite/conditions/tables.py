@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     tables_attention,
+    tables_batched,
     tables_binary,
     tables_conversions,
     tables_convolution,
@@ -50,6 +51,7 @@ TABLES = (
     tables_embedding.t,
     tables_attention.t,
     tables_matrices.t,
+    tables_batched.t,
     tables_linear_algebra.t,
     tables_fourier.t,
 )

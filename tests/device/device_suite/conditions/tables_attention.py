@@ -98,7 +98,9 @@ t.add(
     QUERY,
     lambda c: _heads(c, 1),
     lambda c: _heads(c, 2),
-    act=lambda q, k, v, narrow, groups, **o: F.scaled_dot_product_attention(q, k, v, **o, **({"enable_gqa": True} if groups > 1 else {})),
+    act=lambda q, k, v, narrow, groups, **o: F.scaled_dot_product_attention(
+        q, k, v, **o, **({"enable_gqa": True} if groups > 1 else {})
+    ),
     _narrow=(False, True),
     _groups=(1, 2, 4, 33),
     is_causal=(ABSENT, False, True),
@@ -233,12 +235,20 @@ def _hidden(c):
 t.add(
     "masked_softmax",
     lambda c: c.draw("any", c.shape),
-    lambda c: c.indices(3, c.shape) == 0 if c.args["_type"] == 2 else c.indices(
-        3, (c.shape[0], c.shape[3]) if c.args["_type"] else c.shape[2:]
-    ) == 0,
+    lambda c: (
+        c.indices(3, c.shape) == 0
+        if c.args["_type"] == 2
+        else c.indices(3, (c.shape[0], c.shape[3]) if c.args["_type"] else c.shape[2:]) == 0
+    ),
     act=lambda x, m, kind: torch._masked_softmax(x, m, -1, kind),
     _type=(0, 1, 2),
-    sizes={"main": (2, 3, 5, 5), "one": (1, 1, 1, 1), "square": (1, 2, 33, 33), "many": (33, 2, 3, 3), "long": (1, 1, 100, 100)},
+    sizes={
+        "main": (2, 3, 5, 5),
+        "one": (1, 1, 1, 1),
+        "square": (1, 2, 33, 33),
+        "many": (33, 2, 3, 3),
+        "long": (1, 1, 100, 100),
+    },
     dtypes="s",
     values=("plain", "zeros", "wide"),
     forms=("call",),

@@ -82,6 +82,8 @@ def _weight(c, turned):
     groups = _groups(c)
     sides = (c.shape[1], c.shape[2] // groups) if turned else (c.shape[2], c.shape[1] // groups)
     kernel = c.shape[3:] if c.args["_kernel"] == "whole" else c.args["_kernel"]
+    if max(kernel) > 2000:
+        raise ValueError("a kernel that nobody has")
     return c.draw("unit", (*sides, *kernel))
 
 

@@ -1,4 +1,4 @@
-"""Losses of margins and of distances, and those of many labels."""
+"""Distances, losses of them and of margins, and those of many labels."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import torch.nn.functional as F
 
 from .spec import ABSENT, Table
 from .tables_losses import LOSS, PAIRS, REDUCED, SHAPES
+from .tables_matrices import SIDES
+from .tables_norms import NEURAL, ROWS, WEIGHTS
 
 t = Table()
+ROWWISE = {**NEURAL, **WEIGHTS}
 SIGNS = lambda c: c.indices(2, c.shape[:1]) * 2 - 1
 MARGIN = (ABSENT, 0.5, 0.0, -1.0, 3.0)
 FLAT = {**LOSS, "values": ("plain", "zeros")}
@@ -87,7 +90,8 @@ t.add(
 )
 # Class numbers of each row, ended by -1.
 LABELS = lambda c: c.indices(c.shape[-1], c.shape).masked_fill(
-    torch.arange(c.shape[-1]) >= {"none": 0, "one": 1, "some": (c.shape[-1] + 1) // 2, "all": c.shape[-1]}[c.args["_many"]],
+    torch.arange(c.shape[-1])
+    >= {"none": 0, "one": 1, "some": (c.shape[-1] + 1) // 2, "all": c.shape[-1]}[c.args["_many"]],
     -1,
 )
 CLASSES = {key: PAIRS[key] for key in ("small", "high", "one", "column", "row")}
@@ -115,7 +119,14 @@ t.add(
     **WIDE,
 )
 # (steps, batch, classes): targets of several lengths, doubled letters, and one that is too long to be reached.
-CTC = {"main": (9, 3, 5), "one": (12, 1, 4), "short": (2, 3, 5), "two": (9, 3, 2), "many": (33, 2, 40), "long": (130, 1, 3)}
+CTC = {
+    "main": (9, 3, 5),
+    "one": (12, 1, 4),
+    "short": (2, 3, 5),
+    "two": (9, 3, 2),
+    "many": (33, 2, 40),
+    "long": (130, 1, 3),
+}
 
 
 def _letters(c):
@@ -144,4 +155,65 @@ t.add(
     zero_infinity=(ABSENT, False, True),
     sizes=CTC,
     **{**LOSS, "dtypes": "s", "factor": 256.0, "values": ("plain",)},
+)
+t.add(
+    "cosine_similarity",
+    "any",
+    "any",
+    dim=(ABSENT, 0, -1, -2),
+    eps=(ABSENT, 0.1, 1e-5, 1.0),
+    sizes=ROWS,
+    **ROWWISE,
+)
+t.add(
+    "cosine_similarity_pairs",
+    lambda c: c.draw("any", (c.shape[0], 1, c.shape[1])),
+    lambda c: c.draw("any", (1, *c.shape)),
+    dim=(-1, 0),
+    eps=(ABSENT, 0.1),
+    sizes={key: ROWS[key] for key in ("main", "column", "row", "one")},
+    paths=("torch.cosine_similarity", "F.cosine_similarity"),
+    **ROWWISE,
+)
+t.add(
+    "pairwise_distance",
+    "any",
+    "any",
+    p=(ABSENT, 1, 3, float("inf"), 0.5, 0),
+    eps=(ABSENT, 0.1, 0.0),
+    keepdim=(ABSENT, True),
+    sizes={key: ROWS[key] for key in ("main", "long", "line", "column", "row", "one", "three", "rows", "empty")},
+    paths=("torch.pairwise_distance", "F.pairwise_distance"),
+    **ROWWISE,
+)
+t.add(
+    "cdist",
+    "any:0,1",
+    "any:2,1",
+    p=(ABSENT, 1.0, 0.0, 3.0, float("inf"), 2.0, 0.5),
+    compute_mode=(
+        *(ABSENT, "donot_use_mm_for_euclid_dist", "use_mm_for_euclid_dist"),
+        "use_mm_for_euclid_dist_if_necessary",
+    ),
+    dtypes="s",
+    values=("plain",),
+    forms=("call", "grad"),
+    terms=256,
+    factor=64.0,
+    floor=4.0,
+    sizes={
+        k: SIDES[k] for k in ("main", "one", "prime", "long", "empty", "column", "outer", "point", "pairs", "hollow")
+    },
+)
+t.add(
+    "pdist",
+    p=(ABSENT, 1.0, 0.0, 3.0, float("inf"), 0.5),
+    dtypes="s",
+    values=("plain", "zeros"),
+    forms=("call", "grad"),
+    terms=64,
+    factor=64.0,
+    floor=4.0,
+    paths=("torch.pdist", "F.pdist"),
+    sizes={"small": (5, 7), "column": (33, 1), "pair": (2, 9), "one": (1, 4), "long": (3, 1031)},
 )

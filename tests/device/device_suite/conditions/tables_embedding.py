@@ -83,13 +83,13 @@ t.add(
     ),
     _asked=("few", "matrix", "empty", "one", "deep"),
     **INDEXED,
-    _count=(20011, 40, 1031),
+    _count=(40, 1031, 2003),
     _padding=(-1, 0, 1),
     _scaled=(False, True),
     dtypes="f",
     values=("plain", "inf"),
     forms=("call",),
-    sizes={key: TABLES[key] for key in ("main", "column", "row", "tiles")} ,
+    sizes={key: TABLES[key] for key in ("main", "column", "row", "tiles")},
     terms=12,
 )
 BAG = {

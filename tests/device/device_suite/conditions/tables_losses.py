@@ -91,9 +91,15 @@ t.add(
 )
 t.add(
     "binary_cross_entropy",
-    lambda c: c.draw("inner", c.shape) if c.args["_at"] == "inside" else (c.draw("any", c.shape, values="plain") > 0).to(c.draw("any", (1,)).dtype),
+    lambda c: (
+        c.draw("inner", c.shape)
+        if c.args["_at"] == "inside"
+        else (c.draw("any", c.shape, values="plain") > 0).to(c.draw("any", (1,)).dtype)
+    ),
     "inner",
-    lambda c: c.draw("positive", {"each": c.shape, "last": c.shape[-1:], "one": ()}[c.args["_w"]]) if c.args["_w"] else None,
+    lambda c: (
+        c.draw("positive", {"each": c.shape, "last": c.shape[-1:], "one": ()}[c.args["_w"]]) if c.args["_w"] else None
+    ),
     act=lambda x, y, w, flag, at, **k: F.binary_cross_entropy(x, y, None if w is None else w.detach(), **k),
     _w=(None, "each", "last", "one"),
     _at=("inside", "ends"),

@@ -262,7 +262,9 @@ t.add(
     "weight_norm",
     "any",
     lambda c: c.draw("positive", (c.shape[0], *(1,) * (len(c.shape) - 1)) if c.args["_dim"] == 0 else c.shape[-1:]),
-    act=lambda v, g, dim: torch._weight_norm(v, g if dim == 0 else g.reshape(*(1,) * (v.dim() - 1), -1), v.dim() - 1 if dim else 0),
+    act=lambda v, g, dim: torch._weight_norm(
+        v, g if dim == 0 else g.reshape(*(1,) * (v.dim() - 1), -1), v.dim() - 1 if dim else 0
+    ),
     _dim=(0, -1),
     sizes={**{key: ROWS[key] for key in ("main", "tiles", "high", "column", "row")}, "deep": (4, 3, 5)},
     **{**NEURAL, "values": ("plain", "wide")},
@@ -275,38 +277,5 @@ t.add(
     sizes={**{key: ROWS[key] for key in ("main", "tiles", "high", "column", "row")}, "deep": (4, 3, 5)},
     paths=("torch.norm_except_dim",),
     **{**NEURAL, "values": ("plain", "wide")},
-    **WEIGHTS,
-)
-t.add(
-    "cosine_similarity",
-    "any",
-    "any",
-    dim=(ABSENT, 0, -1, -2),
-    eps=(ABSENT, 0.1, 1e-5, 1.0),
-    sizes=ROWS,
-    **NEURAL,
-    **WEIGHTS,
-)
-t.add(
-    "cosine_similarity_pairs",
-    lambda c: c.draw("any", (c.shape[0], 1, c.shape[1])),
-    lambda c: c.draw("any", (1, *c.shape)),
-    dim=(-1, 0),
-    eps=(ABSENT, 0.1),
-    sizes={key: ROWS[key] for key in ("main", "column", "row", "one")},
-    paths=("torch.cosine_similarity", "F.cosine_similarity"),
-    **NEURAL,
-    **WEIGHTS,
-)
-t.add(
-    "pairwise_distance",
-    "any",
-    "any",
-    p=(ABSENT, 1, 3, float("inf"), 0.5, 0),
-    eps=(ABSENT, 0.1, 0.0),
-    keepdim=(ABSENT, True),
-    sizes={key: ROWS[key] for key in ("main", "long", "line", "column", "row", "one", "three", "rows", "empty")},
-    paths=("torch.pairwise_distance", "F.pairwise_distance"),
-    **NEURAL,
     **WEIGHTS,
 )

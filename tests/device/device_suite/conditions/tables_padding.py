@@ -73,14 +73,13 @@ for kind in ("reflection", "replication"):
             (0,) * 2 * rank,
             *(tuple(2 if place == one else 0 for place in range(2 * rank)) for one in range(2 * rank)),
         )
-        shape = {**shape, "point": (2, 3, *(1,) * rank), "empty": (0, 3, *(4,) * rank)}
         t.add(
             name,
             _padding=pads,
             dtypes="f",
             values=("plain", "special"),
             forms=("call", "out", "grad"),
-            sizes=shape,
+            sizes={**shape, "point": (2, 3, *(1,) * rank), "empty": (0, 3, *(4,) * rank)},
             paths=(f"aten.{name}",),
             terms=8,
         )

@@ -27,6 +27,7 @@ from . import (
     tables_scattering,
     tables_searching,
     tables_sorting,
+    tables_spectra,
 )
 
 TABLES = (
@@ -53,5 +54,6 @@ TABLES = (
     tables_matrices.t,
     tables_batched.t,
     tables_linear_algebra.t,
+    tables_spectra.t,
     tables_fourier.t,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .spec import Table
-from .tables_matrices import ADDED, ALPHA, BETA, IGNORED, NAN, PLACED, M
+from .tables_matrices import ADDED, ALPHA, BETA, IGNORED, NAN, NO_ALPHA, M, placed
 
 t = Table()
 
@@ -64,13 +64,13 @@ for name, forms, given in (
 ):
     t.add(
         f"{name}_row",
-        PLACED(*forms),
+        placed(*forms),
         "any:0,1,2",
         "any:0,2,3",
         act=lambda x, a, b, of, name=name, **k: getattr(torch, name)(x, a, b, **k),
         _of=tuple(range(len(forms))),
         beta=BETA,
-        alpha=ALPHA,
+        alpha=NO_ALPHA,
         **{**given, "values": ADDED["values"], "sizes": FEW},
     )
 t.add("matmul_broadcast", "any:0,1,2", "any:2,3", paths=("torch.matmul", "Tensor.matmul"), **B)

@@ -45,7 +45,8 @@ WIDE = {**M, "values": ("plain", "wide", "inf", "special")}
 SMALL = {key: size for key, size in SIDES.items() if max(size) < 2000}
 # Factors: what is nothing, what is one, whole numbers of both signs, and a fraction, which integers refuse.
 BETA = (ABSENT, 2, 0, 1, -1, 0.5)
-ALPHA = (ABSENT, -1, 3, 0, 1, 0.25)
+ALPHA = (ABSENT, -1, 3, 1, 0.25)
+NO_ALPHA = (*ALPHA, 0)
 # Finite values: what nothing times infinity is, where alpha is 0, is open.
 ADDED = {**M, "values": ("plain", "zeros")}
 t.add("mm", "any:0,1", "any:1,2", **WIDE)
@@ -85,12 +86,24 @@ for name, first in (("addmm", (0, 2)), ("addmv", (0,)), ("addr", None)):
         **{**ADDED, "forms": ("call", "inplace", "out", "grad")},
     )
 NAN = lambda *sides: lambda c: c.draw("any", [c.shape[side] for side in sides]) * float("nan")
-IGNORED = {**ADDED, "dtypes": "f", "forms": ("call", "inplace"), "beta": (0, 0.0), "alpha": (ABSENT, 3, 0)}
+IGNORED = {**ADDED, "dtypes": "f", "forms": ("call", "inplace"), "beta": (0, 0.0), "alpha": (ABSENT, 3, -0.5)}
 t.add("addmm_ignored", NAN(0, 2), "any:0,1", "any:1,2", paths=("torch.addmm", "Tensor.addmm"), **IGNORED)
 t.add("addmv_ignored", NAN(0), "any:0,1", "any:1", paths=("torch.addmv", "Tensor.addmv"), **IGNORED)
 t.add("addr_ignored", NAN(0, 2), "any:0", "any:2", paths=("torch.addr", "Tensor.addr"), **IGNORED)
+
+
 # What is added is one row, one column, one element, or a number without dimensions.
-PLACED = lambda *forms: lambda c: c.draw("any", forms[c.args["_of"]](c))
+def placed(*forms):
+    """Draw what is added, in the form that the row names; without a factor that counts the CPU leaves its memory."""
+
+    def made(c):
+        if c.args.get("beta", 1) == 0 and c.args.get("alpha", 1) == 0:
+            raise ValueError("nothing is asked for")
+        return c.draw("any", forms[c.args["_of"]](c))
+
+    return made
+
+
 for name, forms, given in (
     (
         "addmm",
@@ -102,12 +115,12 @@ for name, forms, given in (
 ):
     t.add(
         f"{name}_row",
-        PLACED(*forms),
+        placed(*forms),
         *given,
         act=lambda x, a, b, of, name=name, **k: getattr(torch, name)(x, a, b, **k),
         _of=tuple(range(len(forms))),
         beta=BETA,
-        alpha=ALPHA,
+        alpha=NO_ALPHA,
         **{**ADDED, "sizes": SMALL},
     )
 for name in ("_addmm_activation",):

@@ -114,7 +114,7 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
             **NEURAL,
         )
         t.add(
-            f"{name}_unbatched",
+            f"{name}_unbatched" if name != "conv2d" else "conv_unbatched",
             lambda c: _input(c)[0],
             lambda c, turned=turned: _weight(c, turned),
             _groups,
@@ -174,6 +174,24 @@ def _gradients(x, w, groups, kernel, stride, padding, dilation, turned, how, mas
     return torch.ops.aten.convolution_backward(slope, x, w, sides, *options, list(mask))
 
 
+# Where an output's size is chosen: what is added at one end, by side, with strides and gaps that allow it.
+t.add(
+    "conv_transpose2d_more",
+    _input,
+    lambda c: _weight(c, True),
+    _groups,
+    act=lambda x, w, g, kernel, how, **k: F.conv_transpose2d(x, w, groups=g, **k),
+    _kernel=((3, 3), (1, 1), (2, 4)),
+    _groups=GROUPS,
+    stride=(2, 3, (2, 5)),
+    padding=(0, 1, (0, 2)),
+    output_padding=(0, 1, (1, 0), (0, 1)),
+    dilation=(1, 2, (2, 3)),
+    sizes={key: IMAGES[key] for key in ("main", "one", "single", "odd", "point")},
+    terms=64,
+    factor=32.0,
+    **NEURAL,
+)
 t.add(
     "conv2d_complex",
     _input,

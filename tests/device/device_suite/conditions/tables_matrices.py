@@ -176,7 +176,7 @@ t.add(
     forms=FULL,
     terms=4,
     wide_floor=48.0,  # half types round each of the two products
-    sizes=("small", "none", "empty", "line", "three"),
+    sizes=("small", "none", "empty", "line", "three", "one", "high", "tiles", "long"),
 )
 t.add(
     "cross_first",
@@ -189,7 +189,20 @@ t.add(
     forms=FULL,
     terms=4,
     wide_floor=48.0,  # half types round each of the two products
-    sizes=("small", "none", "empty", "line", "three"),
+    sizes=("small", "none", "empty", "line", "three", "one", "high", "tiles", "long"),
+)
+# One of the two operands has sides of one where the other has more.
+t.add(
+    "cross_broadcast",
+    lambda c: c.draw("any", (*c.shape[:-1], 1, 3)),
+    lambda c: c.draw("any", (1, c.shape[-1], 3)),
+    act=lambda x, y, dim, **out: torch.linalg.cross(x, y, dim=dim, **out),
+    _dim=(-1, 2),
+    dtypes="fic",
+    values=("plain", "special"),
+    forms=FULL,
+    terms=4,
+    sizes={"small": (5, 7), "column": (33, 1), "row": (1, 31), "high": (1031, 3)},
 )
 t.add(
     "linalg_vecdot",

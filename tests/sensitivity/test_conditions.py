@@ -168,7 +168,9 @@ def test_a_call_that_is_refused_meets_no_condition() -> None:
 def test_where_the_cpu_writes_out_wrongly_its_error_is_no_bound() -> None:
     """The CPU (2.13) writes a transposed out= of avg_pool3d as if it were dense: eight times that error allowed all."""
     spec = SPECS["avg_pool3d_out"]
-    rows = [row for row in all_rows(spec) if row.levels["@layout0"] == "transposed" and row.levels["@values"] == "plain"]
+    rows = [
+        row for row in all_rows(spec) if row.levels["@layout0"] == "transposed" and row.levels["@values"] == "plain"
+    ]
     rows = [row for row in rows if row.levels["@size"] != "empty"]
 
     class Halved(TorchDispatchMode):

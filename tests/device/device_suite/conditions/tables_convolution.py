@@ -66,7 +66,7 @@ PADDINGS = {
     2: (ABSENT, 0, 1, (0, 1), (2, 0), (3, 4)),
     3: (ABSENT, 0, 1, (0, 1, 2), (1, 0, 0)),
 }
-DILATIONS = {1: (ABSENT, 1, 2, (3,)), 2: (ABSENT, 1, 2, (1, 2), (3, 1)), 3: (ABSENT, 2, (1, 2, 1))}
+DILATIONS = {1: (ABSENT, 1, 2, (3,)), 2: (ABSENT, 1, 2, (1, 2), (3, 1)), 3: (ABSENT, 2, (2, 1, 3))}
 EXTRA = {1: (ABSENT, 0, 1), 2: (ABSENT, 1, (1, 0), (0, 1)), 3: (ABSENT, 1, (1, 0, 0))}
 # As many groups as there are channels is a kernel of its own on most back ends.
 GROUPS = ("one", "two", "each")

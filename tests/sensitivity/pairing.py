@@ -218,7 +218,7 @@ def _infinite_complex(spec: Spec, row: Any) -> str:
     """Say whether a complex answer is infinite or NaN: which of its parts is, is open."""
     for one in asking._truth(spec, row, Bench(torch.device("cpu"))).answers:
         complex_ = isinstance(one, torch.Tensor) and one.dtype.is_complex
-        if complex_ and not bool(torch.view_as_real(one.to(torch.complex64)).isfinite().all()):
+        if complex_ and not bool(torch.view_as_real(one.resolve_conj().to(torch.complex64)).isfinite().all()):
             return "undefined: which part of a complex number is not finite"
     return ""
 

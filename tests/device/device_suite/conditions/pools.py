@@ -39,6 +39,7 @@ _ORDERED = {
     "equal": ("i * 0 + 1.5", "i * 0 + 3"),
     "zero": ("i * 0.0", "i * 0"),
 }
+_MAY_BE_ZERO = ("any", "unit", "distinct")
 # Beyond 2**24, both ends of the range: every bit of an integer counts.
 _MIXED = "(i * 6364136223846793005 + 1442695040888963407)"
 
@@ -53,6 +54,8 @@ def expression(dtype: torch.dtype, domain: str, values: str) -> str:
         if values in ("wide", "zero"):  # all of them, none of them
             return "i >= 0" if values == "wide" else "i < 0"
         return "i * 7919 % 65551 % 3 == 0"
+    if values == "zero" and domain not in _MAY_BE_ZERO:
+        values = "plain"
     if dtype.is_complex:
         real = expression(torch.float32, domain, values)
         return f"torch.complex({real}, ({real}).roll(-5000))"

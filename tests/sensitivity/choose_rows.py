@@ -17,6 +17,8 @@ import contextlib
 import heapq
 import itertools
 import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Iterator
 
@@ -90,13 +92,10 @@ def meet(spec: Spec, row: Row) -> Met:
     return Met(row, frozenset(found), frozenset(pairs_of(spec, row)), frozenset(kernels))
 
 
-def choose(met: list[Met], known: set[Any], done: set[Any]) -> list[Row]:
-    """Return the rows of one operator that meet what any of its rows meets.
-
-    `known` kernels and conditions that are `done` are those of other operators' rows; both grow.
-    """
-    left: set[Any] = set().union(*(one.conditions for one in met)) - done
-    left |= {pair for one in met for pair in one.pairs}
+def choose(met: list[Met]) -> list[Row]:
+    """Return the rows of one operator that meet what any of its rows meets."""
+    left: set[Any] = {one for row in met for one in (*row.conditions, *row.pairs)}
+    known: set[Any] = set()
 
     def worth(one: Met) -> float:
         return (len(one.conditions & left) + len(one.pairs & left)) / (1 + len(one.kernels - known))
@@ -113,34 +112,35 @@ def choose(met: list[Met], known: set[Any], done: set[Any]) -> list[Row]:
             heapq.heappush(heap, (-now, place))
             continue
         left -= met[place].conditions | met[place].pairs
-        done |= met[place].conditions
         known |= met[place].kernels
         chosen.append(met[place].row)
     return chosen
+
+
+def chosen_of(name: str) -> tuple[str, set[str]]:
+    """Return the digits of an operator's rows that the default layers ask."""
+    torch.set_num_threads(1)
+    spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
+    return name, {row.digits for row in choose([meet(spec, row) for row in all_rows(spec)])}
 
 
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="these operators; the others keep their choice")
+    parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    torch.set_num_threads(1)
     stored = json.loads(ROWS.read_text(encoding="utf-8"))
-    known: set[Any] = set()
-    done: set[Any] = set()
-    specs = [spec for table in TABLES for spec in table.specs.values()]
-    for spec in specs:
-        if given.only and spec.name not in given.only.split(","):
-            continue
-        rows = all_rows(spec)
-        print(spec.name, flush=True)
-        chosen = {row.digits for row in choose([meet(spec, row) for row in rows], known, done)}
-        every = [row.digits for row in rows]
-        stored[spec.name]["rows"] = " ".join(one for one in every if one in chosen)
-        stored[spec.name]["more"] = " ".join(one for one in every if one not in chosen)
+    names = [name for table in TABLES for name in table.specs]
+    wanted = [name for name in names if not given.only or name in given.only.split(",")]
+    with ProcessPoolExecutor(given.jobs, mp_context=multiprocessing.get_context("fork")) as pool:
+        for name, chosen in pool.map(chosen_of, wanted):
+            every = sorted([*stored[name]["rows"].split(), *stored[name].get("more", "").split()])
+            stored[name]["rows"] = " ".join(one for one in every if one in chosen)
+            stored[name]["more"] = " ".join(one for one in every if one not in chosen)
     save_rows(stored)
     counts = [sum(len(one.get(part, "").split()) for one in stored.values()) for part in ("rows", "more")]
-    print(f"{counts[0]} rows by default, {counts[1]} more with --full; {len(known)} kernels")
+    print(f"{counts[0]} rows by default, {counts[1]} more with --full")
 
 
 if __name__ == "__main__":

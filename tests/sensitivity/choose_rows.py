@@ -6,8 +6,7 @@ Each row is called once on the CPU. Greedy: the row that adds most for the kerne
 condition of every overload that any row meets is met, and every pair of an operator's conditions that any row holds: a
 dtype, a form and a class of size with each argument, kind of layout and class of values, and with each other; arguments
 with each other and with the kinds of layout; the layouts of two operands; and every three classes of which one is an
-argument. A kernel is a distinct operator, dtype, shape
-and layout: on MPS most of them are compiled once.
+argument. A kernel is a distinct operator, dtype, shape and layout: on MPS most of them are compiled once.
 """
 
 from __future__ import annotations

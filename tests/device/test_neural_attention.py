@@ -1,4 +1,4 @@
-"""Attention: each argument with each of its values, by pairs; rows wholly masked; with and without gradients."""
+"""Attention: each argument with each of its values, by threes; rows wholly masked; with and without gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.acts import derived, leaf
 from device_suite.answers import attempt
-from device_suite.covering import label, pairwise
+from device_suite.covering import covering, label
 
 cases = Cases("neural")
 _GQA = "enable_gqa" in str(getattr(getattr(F, "scaled_dot_product_attention", None), "__doc__", ""))
@@ -114,12 +114,16 @@ _FACTORS: dict[str, tuple[Any, ...]] = {
 
 
 def _is_allowed(row: Any) -> bool:
-    if row["gradients"] and row["size"] == "one_key":  # its weights are one: what is left of a gradient is rounding
+    # Where one key is seen its weight is one: what is left of a gradient is rounding.
+    if row["gradients"] and row["size"] == "one_key":
+        return False
+    is_alone = SIZES[row["size"]][0] == 1 and row["mask"] == "causal"
+    if row["gradients"] and is_alone and row["dtype"] != torch.float32:
         return False
     return row["scale"] is None or row["dtype"] == torch.float32
 
 
-for _row in pairwise("attention", _FACTORS, _is_allowed):
+for _row in covering("attention", _FACTORS, _is_allowed):
     _grouped = SIZES[_row["size"]][4] != SIZES[_row["size"]][5]
     if _grouped and not _GQA:
         continue
@@ -284,7 +288,7 @@ def _called(row: Any) -> Any:
     return act
 
 
-for _number, _row in enumerate(pairwise("heads", _MODULE, _module_allowed)):
+for _number, _row in enumerate(covering("heads", _MODULE, _module_allowed)):
     cases.add(
         f"neural-heads-{_number}-" + label(_row),
         _called(_row),

@@ -1,4 +1,4 @@
-"""Embeddings and bags: every argument by pairs, indices of both dtypes and every layout, with the table's gradient."""
+"""Embeddings and bags: every argument by threes, indices of both dtypes and every layout, with the table's gradient."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.acts import leaf
-from device_suite.covering import label, pairwise
+from device_suite.covering import covering, label
 
 cases = Cases("neural")
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
@@ -69,7 +69,7 @@ def _embedded(row: Any) -> Any:
 
 
 for _number, _row in enumerate(
-    pairwise("embedding", _TABLE, lambda row: row["max_norm"] is None or row["dtype"] == torch.float32)
+    covering("embedding", _TABLE, lambda row: row["max_norm"] is None or row["dtype"] == torch.float32)
 ):
     cases.add(
         f"neural-embedding-{_number}-" + label(_row),
@@ -128,7 +128,7 @@ def _bagged(row: Any) -> Any:
     return act
 
 
-for _number, _row in enumerate(pairwise("bags", _BAGS, _bags_allowed)):
+for _number, _row in enumerate(covering("bags", _BAGS, _bags_allowed)):
     cases.add(
         f"neural-bag-{_number}-" + label(_row),
         _bagged(_row),

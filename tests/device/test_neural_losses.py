@@ -1,4 +1,4 @@
-"""Losses: weights, ignored targets, reductions, smoothing and every other argument by pairs, with gradients."""
+"""Losses: weights, ignored targets, reductions, smoothing and every other argument by threes, with gradients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.acts import leaf
-from device_suite.covering import label, pairwise
+from device_suite.covering import covering, label
 
 cases = Cases("neural")
 REDUCTIONS = ("mean", "sum", "none")
@@ -105,7 +105,7 @@ def _classes(row: Any) -> Any:
     return act, make
 
 
-for _number, _row in enumerate(pairwise("classes", _CLASSES, _classes_allowed)):
+for _number, _row in enumerate(covering("classes", _CLASSES, _classes_allowed)):
     _add(f"{_row['loss']}-{_number}-" + label({**_row, "loss": None}), *_classes(_row), dtype=_row["dtype"])
 
 # Losses of two tensors of one shape: by name, their own options, the range of their inputs.
@@ -180,7 +180,7 @@ for _name, (_own, _kind) in _PAIRED.items():
         "layout": LAYOUTS[:3],
         "dtype": DTYPES if _name not in _SINGLE else DTYPES[:1],
     }
-    for _row in pairwise(_name, _factors):
+    for _row in covering(_name, _factors):
         _add(f"{_name}-" + label(_row), *_paired(_name, _kind, _row), dtype=_row["dtype"])
 
 # Every rank, sides of 1, and nothing at all: each reduction with its gradient, alone and weighted.

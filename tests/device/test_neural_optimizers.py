@@ -1,4 +1,4 @@
-"""Optimisers: every option by pairs, in each implementation, on dense and other parameters, with what they keep."""
+"""Optimisers: every option by threes, in each implementation, on dense and other parameters, with what they keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from device_suite import Cases
 from device_suite.acts import leaf, parameters_and_state
-from device_suite.covering import label, pairwise
+from device_suite.covering import covering, label
 from device_suite.layouts import LAYOUTS
 
 cases = Cases("neural")
@@ -139,13 +139,13 @@ for _name in OPTIONS:
     if not hasattr(torch.optim, _name):
         continue
     _factors = {**OPTIONS[_name][1], **COMMON}
-    for _row in pairwise(_name, _factors, _allowed(_name)):
+    for _row in covering(_name, _factors, _allowed(_name)):
         cases.add(
             f"neural-{_name}-" + label(_row),
             _stepped(_name, _row),
             make=_make(_row),
             factor=16 if _row["way"] == "differentiable" else 4,
-            terms=64 if _row["dtype"] == torch.float32 else 16,
+            terms=256 if _row["dtype"] == torch.float32 else 16,
             floor=0.25,
             since="2.5",
             states=("fresh",),

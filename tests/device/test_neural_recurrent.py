@@ -1,4 +1,4 @@
-"""Recurrent nets: every argument of LSTM, GRU and RNN by pairs, on sequences of every form, with gradients."""
+"""Recurrent nets: every argument of LSTM, GRU and RNN by threes, on sequences of every form, with gradients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from device_suite import Cases
 from device_suite.acts import leaf
-from device_suite.covering import label, pairwise
+from device_suite.covering import covering, label
 
 cases = Cases("neural")
 WIDTH, HIDDEN, BATCH, STEPS = 5, 6, 3, 4
@@ -129,7 +129,7 @@ def _opened(row: Any, y: Any) -> torch.Tensor:
     )
 
 
-for _number, _row in enumerate(pairwise("recurrent", _FACTORS, _is_allowed)):
+for _number, _row in enumerate(covering("recurrent", _FACTORS, _is_allowed)):
     cases.add(
         f"neural-recurrent-{_number}-" + label(_row),
         _run(_row),
@@ -171,7 +171,7 @@ def _cell(row: Any) -> Any:
     return act
 
 
-for _row in pairwise("cells", _CELLS):
+for _row in covering("cells", _CELLS):
     _gates = {"LSTMCell": 4, "GRUCell": 3, "RNNCell": 1}[_row["kind"]] * HIDDEN
     cases.add(
         "neural-cell-" + label(_row),

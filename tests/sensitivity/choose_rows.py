@@ -5,8 +5,9 @@ python tests/sensitivity/choose_rows.py [--only NAME,...]
 Each row is called once on the CPU. Greedy: the row that adds most for the kernels that it adds comes next, until every
 condition of every overload that any row meets is met, and every pair of an operator's conditions that any row holds: a
 dtype, a form and a class of size with each argument, kind of layout and class of values, and with each other; arguments
-with each other and with the kinds of layout; the layouts of two operands. A kernel is a distinct operator, dtype, shape
-and layout: on MPS most of them are compiled once.
+with each other and with the kinds of layout; the layouts of two operands; and every three classes of which one is an
+argument, but of large rows. A kernel is a distinct operator, dtype, shape and layout: on MPS most of them are compiled
+once.
 """
 
 from __future__ import annotations
@@ -25,26 +26,28 @@ import torch
 import suite_in_process  # noqa: F401 - the device suite comes into reach by it
 from conditions import Conditions, graph_key, is_view
 from conditions_reach import runs_on_mps
+from device_suite.compare import Mismatch
 from device_suite.conditions import asking
-from device_suite.conditions.listed import ROWS, all_rows
+from device_suite.conditions.listed import ROWS, all_rows, signature
 from device_suite.conditions.spec import Row, Spec
 from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
 from device_suite.states import Refused
-from pairing import save_rows
+from pairing import apart, save_rows
+from row_classes import LARGE, dtype_class, layout_class, size_class, threes_of
 
 KINDS = ("dtypes", "arguments", "layouts", "sizes", "values")
-_LAYOUT_CLASSES = {"dense": "dense", "offset": "shifted", "narrow": "shifted", "expanded": "expanded"}
 
 
 @dataclass(frozen=True)
 class Met:
-    """What one row meets: conditions of overloads, pairs of its levels, and the kernels that they cost."""
+    """What one row meets: conditions of overloads, pairs of its levels, and what they cost: kernels, elements."""
 
     row: Row
     conditions: frozenset[Any]
     pairs: frozenset[Any]
     kernels: frozenset[Any]
+    elements: int
 
 
 class _Forms(Conditions):
@@ -54,42 +57,13 @@ class _Forms(Conditions):
         pass
 
 
-def dtype_class(dtype: torch.dtype) -> str:
-    """Return the kind of a dtype: those of one kind share their kernels' source.
-
-    >>> dtype_class(torch.bfloat16), dtype_class(torch.uint8), dtype_class(torch.int64)
-    ('half', 'byte', 'whole')
-    """
-    if dtype in (torch.float16, torch.bfloat16):
-        return "half"
-    if dtype in (torch.int8, torch.uint8):  # their views may begin at any address
-        return "byte"
-    if dtype in (torch.float32, torch.bool):
-        return str(dtype)[6:]
-    return "complex" if dtype.is_complex else "whole"
-
-
-def size_class(shape: tuple[int, ...]) -> str:
-    """Return the class of a size.
-
-    >>> size_class((3, 0)), size_class(()), size_class((3, 1031)), size_class((2, 3, 1, 4, 3))
-    ('empty', 'none', 'long', 'deep')
-    """
-    count = math.prod(shape)
-    if not shape or count < 2:
-        return "empty" if count == 0 else "one" if shape else "none"
-    if max(shape) > 1024:
-        return "tall" if max(shape) > 65_535 else "long"
-    return "deep" if len(shape) > 4 else "plain"
-
-
 def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:
     """Yield a row's levels, and the pairs of them that count."""
     levels = row.levels
     form, dtype, values = ("form", levels["@form"]), ("dtype", str(levels["@dtype"])), ("values", levels["@values"])
     kind, size = ("kind", dtype_class(levels["@dtype"])), ("size", size_class(spec.shapes[levels["@size"]]))
     layouts = [(key, str(value)) for key, value in levels.items() if key.startswith("@layout")]
-    classes = [(key, _LAYOUT_CLASSES.get(value, "strided")) for key, value in layouts]
+    classes = [(key, layout_class(value)) for key, value in layouts]
     arguments = [(key, str(value)) for key, value in levels.items() if key[0] != "@"]
     yield from (form, dtype, values, ("side", levels["@size"]), *layouts, *arguments)
     yield from itertools.product((dtype,), (form, values, *classes, *arguments))
@@ -99,13 +73,14 @@ def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:
     yield from itertools.product(arguments, classes)
     yield from itertools.combinations(classes, 2)
     yield from itertools.combinations(arguments, 2)
+    yield from threes_of(spec, row)
 
 
 def meet(spec: Spec, row: Row) -> Met:
     """Call a row once on the CPU and note what it meets."""
     recorder = _Forms()
     bench = Bench(torch.device("cpu"), around=lambda: recorder)
-    with contextlib.suppress(Refused):  # on this torch; another one may have it
+    with contextlib.suppress(Refused, Mismatch):  # on this torch; another one may have it, or be right
         asking.ask_rows(spec, [row], bench)
     found = {
         (func, kind, one)
@@ -115,19 +90,19 @@ def meet(spec: Spec, row: Row) -> Met:
         for one in getattr(facts, kind)
     }
     kernels = {graph_key(form) for form in recorder.keys if not is_view(form[0])}
-    return Met(row, frozenset(found), frozenset(pairs_of(spec, row)), frozenset(kernels))
+    elements = math.prod(spec.shapes[row.levels["@size"]])
+    return Met(row, frozenset(found), frozenset(pairs_of(spec, row)), frozenset(kernels), elements)
 
 
-def choose(met: list[Met], known: set[Any], done: set[Any]) -> list[Row]:
-    """Return the rows of one operator that meet what any of its rows meets.
-
-    `known` kernels and conditions that are `done` are those of other operators' rows; both grow.
-    """
-    left: set[Any] = set().union(*(one.conditions for one in met)) - done
-    left |= {pair for one in met for pair in one.pairs}
+def choose(met: list[Met]) -> list[Row]:
+    """Return the rows of one operator that meet what any of its rows meets."""
+    left: set[Any] = {one for row in met for one in (*row.conditions, *row.pairs)}
+    known: set[Any] = set()
 
     def worth(one: Met) -> float:
-        return (len(one.conditions & left) + len(one.pairs & left)) / (1 + len(one.kernels - known))
+        return (len(one.conditions & left) + len(one.pairs & left)) / (
+            1 + len(one.kernels - known) + one.elements / LARGE
+        )
 
     heap = [(-worth(one), place) for place, one in enumerate(met)]
     heapq.heapify(heap)
@@ -141,34 +116,38 @@ def choose(met: list[Met], known: set[Any], done: set[Any]) -> list[Row]:
             heapq.heappush(heap, (-now, place))
             continue
         left -= met[place].conditions | met[place].pairs
-        done |= met[place].conditions
         known |= met[place].kernels
         chosen.append(met[place].row)
     return chosen
+
+
+def chosen_of(name: str) -> set[str]:
+    """Return the digits of an operator's rows that the default layers ask."""
+    torch.set_num_threads(1)
+    spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
+    return {row.digits for row in choose([meet(spec, row) for row in all_rows(spec)])}
 
 
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="these operators; the others keep their choice")
+    parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    torch.set_num_threads(1)
     stored = json.loads(ROWS.read_text(encoding="utf-8"))
-    known: set[Any] = set()
-    done: set[Any] = set()
-    specs = [spec for table in TABLES for spec in table.specs.values()]
-    for spec in specs:
-        if given.only and spec.name not in given.only.split(","):
+    specs = {name: spec for table in TABLES for name, spec in table.specs.items()}
+    names = [name for name, spec in specs.items() if stored.get(name, {}).get("factors") == signature(spec)]
+    wanted = [name for name in names if not given.only or name in given.only.split(",")]
+    for name, chosen in apart(chosen_of, {name: (name,) for name in wanted}, jobs=given.jobs):
+        if chosen is None:
+            print(f"{name}: the CPU crashed here, all rows are asked", flush=True)
             continue
-        rows = all_rows(spec)
-        print(spec.name, flush=True)
-        chosen = {row.digits for row in choose([meet(spec, row) for row in rows], known, done)}
-        every = [row.digits for row in rows]
-        stored[spec.name]["rows"] = " ".join(one for one in every if one in chosen)
-        stored[spec.name]["more"] = " ".join(one for one in every if one not in chosen)
+        every = sorted([*stored[name]["rows"].split(), *stored[name].get("more", "").split()])
+        stored[name]["rows"] = " ".join(one for one in every if one in chosen)
+        stored[name]["more"] = " ".join(one for one in every if one not in chosen)
     save_rows(stored)
     counts = [sum(len(one.get(part, "").split()) for one in stored.values()) for part in ("rows", "more")]
-    print(f"{counts[0]} rows by default, {counts[1]} more with --full; {len(known)} kernels")
+    print(f"{counts[0]} rows by default, {counts[1]} more with --full")
 
 
 if __name__ == "__main__":

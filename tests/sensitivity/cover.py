@@ -1,4 +1,4 @@
-"""Make tests/device/device_suite/coverings.json anew: the rows of the pairwise tables in the test files.
+"""Make tests/device/device_suite/coverings.json anew: the rows of the tables in the test files.
 
 python tests/sensitivity/cover.py
 """
@@ -16,7 +16,7 @@ def main() -> None:
     """Write the file; one row of one table a line."""
     covering.making = True
     for path in sorted(suite_in_process.DEVICE_TESTS.glob("test_*.py")):
-        if "pairwise(" in path.read_text(encoding="utf-8"):
+        if "covering(" in path.read_text(encoding="utf-8"):
             importlib.import_module(path.stem)
     tables = []
     for name, table in sorted(covering.made.items()):

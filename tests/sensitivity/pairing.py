@@ -1,4 +1,7 @@
-"""Make tests/device/device_suite/conditions/rows.json: pairwise covering arrays over each operator's conditions.
+"""Make tests/device/device_suite/conditions/rows.json: covering arrays over each operator's conditions.
+
+Every pair of conditions meets in a row, and every three of them by their classes (row_classes.py) where at least one is
+an argument.
 
 python tests/sensitivity/pairing.py [--only NAME,...] [--jobs N]
 python tests/sensitivity/choose_rows.py           # which of them the default layers ask
@@ -18,9 +21,9 @@ import multiprocessing
 import random
 import time
 import warnings
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import suite_in_process  # noqa: F401 - the device suite comes into reach by it
 
@@ -37,9 +40,13 @@ from device_suite.runs import Bench  # noqa: E402
 from device_suite.states import Refused  # noqa: E402
 from free_choice import ChoosesOtherwise  # noqa: E402
 from rounding import RoundsOtherwise  # noqa: E402
+from row_classes import classes_of, triples_of  # noqa: E402
 
 UNITS = 2.0
 TRIES = 5
+TRIES_OF_THREE = 2
+_MOST_TRIES = 1000  # rows beside the pairs' that one operator tries
+_CHUNKS = 64  # of all operators
 # The first size, dtype and values that others are tried with where a pair is refused.
 Pair = Any
 
@@ -90,6 +97,59 @@ class Pairing:
             for row in self.rows:
                 self.left -= set(_pairs(row))
             self._cover()
+        self._cover_threes()
+
+    def _cover_threes(self) -> None:
+        """Add rows until every three classes meet that can: what no row has as a pair is not asked for as three."""
+        classes = classes_of(self.spec)
+        met = {pair for row in self.rows for pair in itertools.combinations(_classed(classes, row), 2)}
+        left = {
+            three
+            for places in triples_of(self.spec)
+            for three in itertools.product(*(sorted({(place, one) for one in classes[place]}) for place in places))
+            if all(pair in met for pair in itertools.combinations(three, 2))
+        }
+        for row in self.rows:
+            left -= set(itertools.combinations(_classed(classes, row), 3))
+        tried = 0
+        for three in self.random.sample(sorted(left), len(left)):
+            for _ in range(TRIES_OF_THREE):
+                if three not in left or tried >= _MOST_TRIES:
+                    break
+                row = self._around(three, classes, left)
+                verdict = self.judged.get(row)
+                if verdict is None:
+                    tried += 1
+                    verdict = self.judged[row] = self._verdict(row)
+                if not verdict:
+                    self.rows.append(row)
+                    left -= set(itertools.combinations(_classed(classes, row), 3))
+            if three in left:
+                left.discard(three)
+                self.dropped += 1
+
+    def _around(self, three: Any, classes: list[list[int]], left: set[Any]) -> tuple[int, ...]:
+        """Return a row with three classes: the rest as some row that was kept has it, or what covers most."""
+        near = self.random.choice(self.rows)
+        row = list(near)
+        fixed = dict(three)
+        for place, one in fixed.items():
+            row[place] = self.random.choice([level for level, found in enumerate(classes[place]) if found == one])
+        for place in self.random.sample(range(len(row)), len(row)):
+            if place in fixed or self.random.random() < 0.5:
+                continue
+            gains = []
+            for level, one in enumerate(classes[place]):
+                others = [(other, classes[other][row[other]]) for other in range(len(row)) if other != place]
+                gains.append(
+                    (
+                        sum(tuple(sorted((*pair, (place, one)))) in left for pair in itertools.combinations(others, 2)),
+                        self.random.random(),
+                        level,
+                    )
+                )
+            row[place] = max(gains)[2]
+        return tuple(row)
 
     def _cover(self) -> None:
         while self.left:
@@ -162,7 +222,7 @@ def _infinite_complex(spec: Spec, row: Any) -> str:
     """Say whether a complex answer is infinite or NaN: which of its parts is, is open."""
     for one in asking._truth(spec, row, Bench(torch.device("cpu"))).answers:
         complex_ = isinstance(one, torch.Tensor) and one.dtype.is_complex
-        if complex_ and not bool(torch.view_as_real(one.to(torch.complex64)).isfinite().all()):
+        if complex_ and not bool(torch.view_as_real(one.resolve_conj().to(torch.complex64)).isfinite().all()):
             return "undefined: which part of a complex number is not finite"
     return ""
 
@@ -191,6 +251,11 @@ def _sorted(one: Any, two: Any) -> Pair:
     return (one, two) if one[0] < two[0] else (two, one)
 
 
+def _classed(classes: list[list[int]], row: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return (place, class) of each level of a row."""
+    return [(place, classes[place][level]) for place, level in enumerate(row)]
+
+
 def _pairs(row: tuple[int, ...]) -> Any:
     return (((i, row[i]), (j, row[j])) for i, j in itertools.combinations(range(len(row)), 2))
 
@@ -214,6 +279,32 @@ def made(
         pairing.dropped,
         pairing.lost,
     )
+
+
+def apart(act: Any, given: dict[str, tuple[Any, ...]], *, jobs: int) -> Iterator[tuple[str, Any]]:
+    """Yield (key, what an act answers to its arguments), several at once; None where the CPU crashed at this key.
+
+    A process does some keys after each other, since each fills pools of values first.
+    """
+    keys = list(given)
+    chunks = [keys[start::_CHUNKS] for start in range(_CHUNKS)]
+    with ThreadPoolExecutor(jobs) as pool:
+        for future in as_completed([pool.submit(_chunk, act, given, chunk) for chunk in chunks if chunk]):
+            yield from future.result()
+
+
+def _chunk(act: Any, given: dict[str, tuple[Any, ...]], keys: list[str]) -> list[tuple[str, Any]]:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as process:
+        try:
+            return process.submit(_each, act, given, keys).result()
+        except BrokenExecutor:
+            if len(keys) == 1:
+                return [(keys[0], None)]
+    return [found for key in keys for found in _chunk(act, given, [key])]
+
+
+def _each(act: Any, given: dict[str, tuple[Any, ...]], keys: list[str]) -> list[tuple[str, Any]]:
+    return [(key, act(*given[key])) for key in keys]
 
 
 def _kept(stored: dict[str, Any], spec: Spec, add: bool) -> list[str]:
@@ -247,30 +338,24 @@ def main() -> None:
     if given.missing:
         wanted = [name for name, spec in specs.items() if stored.get(name, {}).get("factors") != signature(spec)]
     reasons: dict[str, Any] = {}
-    fork = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(given.jobs, mp_context=fork) as pool:
-        waiting = {
-            pool.submit(made, name, _kept(stored, specs[name], given.add or given.check), not given.check): name
-            for name in wanted
+    given_of = {name: (name, _kept(stored, specs[name], given.add or given.check), not given.check) for name in wanted}
+    for key, answer in apart(made, given_of, jobs=given.jobs):
+        if answer is None:
+            print(f"{key}: the CPU crashed here", flush=True)
+            continue
+        name, rows, refused, seconds, dropped, lost = answer
+        stored[name] = rows
+        if len(reasons) % 20 == 0:
+            save_rows(stored)
+        reasons[name] = {
+            "rows": len(rows["rows"].split()),
+            "dropped": dropped,
+            "seconds": round(seconds, 1),
+            "why": refused,
+            "lost": lost,
         }
-        for future in as_completed(waiting):
-            try:
-                name, rows, refused, seconds, dropped, lost = future.result()
-            except BrokenExecutor:
-                print(f"{waiting[future]}: the CPU crashed here, or in what ran beside it", flush=True)
-                continue
-            stored[name] = rows
-            if len(reasons) % 20 == 0:
-                save_rows(stored)
-            reasons[name] = {
-                "rows": len(rows["rows"].split()),
-                "dropped": dropped,
-                "seconds": round(seconds, 1),
-                "why": refused,
-                "lost": lost,
-            }
-            if reasons[name]["rows"] < 10:
-                print(f"{name}: {reasons[name]}", flush=True)
+        if reasons[name]["rows"] < 10:
+            print(f"{name}: {reasons[name]}", flush=True)
     save_rows(stored)
     if given.reasons:
         Path(given.reasons).write_text(json.dumps(reasons, indent=1), encoding="utf-8")

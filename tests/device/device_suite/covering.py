@@ -1,4 +1,4 @@
-"""Pairwise covering: few combinations in which every pair of values of two factors occurs, kept as data.
+"""Covering: few combinations in which every three values of three factors occur, kept as data.
 
 `coverings.json` is made by `python tests/sensitivity/cover.py`; the suite only reads it.
 """
@@ -21,37 +21,52 @@ made: dict[str, Any] = {}
 making = False
 
 
-def pairwise(name: str, factors: Factors, allowed: Callable[[Row], bool] = lambda row: True) -> list[Row]:
-    """Return the rows kept under `name`; they cover every pair of values that an allowed row can hold.
+def covering(name: str, factors: Factors, allowed: Callable[[Row], bool] = lambda row: True) -> list[Row]:
+    """Return the rows kept under `name`; they cover every three values that an allowed row can hold.
 
     Raises:
         ValueError: what is kept was made of other factors.
     """
     if making:
-        made[name] = {"factors": _named(factors), "rows": cover(factors, allowed)}
+        made[name] = {"factors": _named(factors), "rows": cover(factors, allowed, _kept(name, factors))}
     kept = made.get(name) or _store().get(name)
     if kept is None or kept["factors"] != _named(factors):
         raise ValueError(f"{STORE.name} does not know these factors of {name}: run python tests/sensitivity/cover.py")
     return [{key: values[place] for (key, values), place in zip(factors.items(), row)} for row in kept["rows"]]
 
 
-def cover(factors: Factors, allowed: Callable[[Row], bool]) -> list[list[int]]:
-    """Return rows of places, one for each factor: greedily, each takes as many uncovered pairs as it can.
+def cover(factors: Factors, allowed: Callable[[Row], bool], kept: Any = ()) -> list[list[int]]:
+    """Return rows of places, one for each factor: greedily, each takes as much that is uncovered as it can.
 
-    >>> len(cover({"a": (1, 2), "b": (1, 2), "c": (1, 2)}, lambda row: True))
-    4
+    `kept`: rows to begin with, so that a case keeps its name.
+
+    >>> len(cover({"a": (1, 2), "b": (1, 2), "c": (1, 2), "d": (1, 2)}, lambda row: True))
+    8
     """
     every = list(itertools.product(*(range(len(values)) for values in factors.values())))
     random.Random(0).shuffle(every)
-    fitting = (row for row in every if allowed(dict(zip(factors, map(_value, factors.values(), row)))))
-    keyed = [(row, set(itertools.combinations(enumerate(row), 2))) for row in itertools.islice(fitting, _SAMPLE)]
-    missing: set[Any] = set().union(*(pairs for _, pairs in keyed))
-    chosen = []
+
+    def fits(row: Any) -> bool:
+        return allowed(dict(zip(factors, map(_value, factors.values(), row))))
+
+    fitting = filter(fits, every)
+    together = min(3, len(factors))
+    keyed = [(row, set(itertools.combinations(enumerate(row), together))) for row in itertools.islice(fitting, _SAMPLE)]
+    missing: set[Any] = set().union(*(met for _, met in keyed))
+    chosen = [list(row) for row in kept if fits(row)]
+    for row in chosen:
+        missing -= set(itertools.combinations(enumerate(row), together))
     while missing:
-        row, pairs = max(keyed, key=lambda one: len(one[1] & missing))
+        row, met = max(keyed, key=lambda one: len(one[1] & missing))
         chosen.append(list(row))
-        missing -= pairs
+        missing -= met
     return chosen
+
+
+def _kept(name: str, factors: Factors) -> Any:
+    """Return the rows that are there, where they are of these factors."""
+    stored = _store().get(name, {})
+    return stored["rows"] if stored.get("factors") == _named(factors) else ()
 
 
 def _value(values: Any, place: int) -> Any:

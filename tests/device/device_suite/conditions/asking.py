@@ -13,7 +13,7 @@ from ..compare import Error, Leaf, Mismatch, compare_leaf, is_far, largest
 from ..states import Refused
 from .drawing import Context, Placed, narrowed
 from .program import program
-from .spec import HOMES, Row, Spec, spellings
+from .spec import DRAWN, HOMES, Row, Spec, spellings
 
 # Sums are accumulated in float32 or wider whatever the dtype: a longer one costs half precision next to nothing.
 _MOST_TERMS = {torch.float16: 4, torch.bfloat16: 4}
@@ -238,7 +238,8 @@ def perform(spec: Spec, row: Row, run: Any, bases: list[Placed], places: list[Pl
     """Return what a row answers on a run: move, cut, call; an in-place call and out= answer with their whole base."""
     placed = _bring(run, bases)
     operands, args = [_cut(one) for one in placed], row.args(run.cast)
-    args.pop("_cast", None)
+    for key in DRAWN:
+        args.pop(key, None)
     operands += [args.pop(key) for key in list(args) if key[0] == "_"]
     form = row.levels["@form"]
     function = target(spec, row)

@@ -18,6 +18,10 @@ _POOLED = (
 )
 
 
+# Of more elements, twice as many are not drawn.
+_MOST_REPEATED = 4_000
+
+
 class Context:
     """One row while its operands are drawn; `precise` draws the same values in float64."""
 
@@ -47,6 +51,19 @@ class Context:
         count = math.prod(shape)
         return (torch.arange(self._turn, self._turn + count) * 7919 % 65551 % max(below, 1)).reshape(shape)
 
+    def at(self, found: torch.Tensor, side: int) -> torch.Tensor:
+        """Return indices below `side` as the row wants them: of another dtype, from the end, all alike, in order."""
+        how = self.args.get("_at")
+        if how == "negative":
+            return found - side
+        if how == "equal":
+            return torch.full_like(found, max(side - 1, 0))
+        if how == "sorted":
+            return found.reshape(-1).sort()[0].reshape(found.shape)
+        if how == "none":
+            return found[:0] if found.dim() else found
+        return found.to(how) if isinstance(how, torch.dtype) else found
+
     def unique(self, below: int, count: int) -> torch.Tensor:
         """Return different indices below a number, in no order."""
         every = torch.arange(below)
@@ -62,8 +79,8 @@ class Context:
                 continue
             domain, _, sides = operand.partition(":")
             shape = self._shape(sides)
-            dtype = torch.bool if domain == "mask" else None
-            found.append((self.draw("any" if dtype else domain, layout.base(shape), dtype), layout, shape))
+            dtype = torch.bool if domain == "mask" else self.args.get("_with") if number else None
+            found.append((self.draw("any" if domain == "mask" else domain, layout.base(shape), dtype), layout, shape))
         return found
 
     def places(self, forms: list[tuple[Any, torch.dtype]]) -> list[Placed]:
@@ -85,7 +102,13 @@ class Context:
     def _shape(self, sides: str) -> tuple[int, ...]:
         how = self.args.get("_cast")
         if sides == "cast" and how is not None and self.shape:
-            forms: dict[str, tuple[int, ...]] = {"row": self.shape[-1:], "column": (*self.shape[:-1], 1), "none": ()}
+            forms: dict[str, tuple[int, ...]] = {
+                "row": self.shape[-1:],
+                "column": (*self.shape[:-1], 1),
+                "none": (),
+                "ones": (1,) * len(self.shape),
+                "more": (2, *self.shape) if math.prod(self.shape) < _MOST_REPEATED else self.shape,
+            }
             return forms[how]
         if not sides or sides == "cast":
             return self.shape

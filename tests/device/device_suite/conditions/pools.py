@@ -32,6 +32,14 @@ _INTEGERS = {
     "small": f"{_V} % 4",
     "distinct": f"{_V} - 32775",
 }
+# Values in order and all alike, as floats and as whole numbers of any dtype.
+_ORDERED = {
+    "sorted": ("i / 16384 - 6", "i // 2048"),
+    "descending": ("6 - i / 16384", "102 - i // 2048"),
+    "equal": ("i * 0 + 1.5", "i * 0 + 3"),
+    "zero": ("i * 0.0", "i * 0"),
+}
+_MAY_BE_ZERO = ("any", "unit", "distinct")
 # Beyond 2**24, both ends of the range: every bit of an integer counts.
 _MIXED = "(i * 6364136223846793005 + 1442695040888963407)"
 
@@ -43,7 +51,11 @@ def expression(dtype: torch.dtype, domain: str, values: str) -> str:
     'i * 7919 % 65551 % 3 == 0'
     """
     if dtype == torch.bool:
-        return "i >= 0" if values == "wide" else "i * 7919 % 65551 % 3 == 0"
+        if values in ("wide", "zero"):  # all of them, none of them
+            return "i >= 0" if values == "wide" else "i < 0"
+        return "i * 7919 % 65551 % 3 == 0"
+    if values == "zero" and domain not in _MAY_BE_ZERO:
+        values = "plain"
     if dtype.is_complex:
         real = expression(torch.float32, domain, values)
         return f"torch.complex({real}, ({real}).roll(-5000))"
@@ -53,6 +65,8 @@ def expression(dtype: torch.dtype, domain: str, values: str) -> str:
         bits = torch.iinfo(dtype).bits
         shifted = f"({_MIXED} >> {64 - bits})" if bits < 64 else _MIXED
         return shifted + (" + 128" if dtype == torch.uint8 else "")
+    if values in _ORDERED:
+        return _ORDERED[values][1]
     text = _INTEGERS.get(domain, _INTEGERS["any"])
     if values == "wide" and domain == "few" and dtype in (torch.int64, torch.int32):  # neighbours, beyond 2**24
         return f"{text} + 2 ** {40 if dtype == torch.int64 else 25}"
@@ -66,6 +80,8 @@ def _float_expression(dtype: torch.dtype, domain: str, values: str) -> str:
     if values == "wide" and domain in ("any", "positive", "distinct"):
         size = f"10 ** ({_V} / 8194 - 4)" if dtype == torch.float32 else f"10 ** ({_V} / 13110 - 2)"
         return size if domain == "positive" else f"{size} * (i % 2 * 2 - 1)"
+    if values in _ORDERED:
+        return _ORDERED[values][0]
     if values == "special":
         plain = f"({plain}).masked_fill(i % 7 == 3, -0.0).masked_fill(i % 13 == 5, float('-inf'))"
         return f"{plain}.masked_fill(i % 11 == 4, float('inf')).masked_fill(i % 17 == 8, float('nan'))"

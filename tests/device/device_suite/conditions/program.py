@@ -8,7 +8,7 @@ import torch
 
 from .drawing import Context
 from .pools import LENGTH
-from .spec import Row, Spec, spellings
+from .spec import DRAWN, Row, Spec, spellings
 
 _LITERAL = 40
 
@@ -17,9 +17,10 @@ def program(spec: Spec, row: Row) -> str:
     """Return a program that prints what the device answers beside what float64 on the CPU answers."""
     operands = [_operand(base, layout, shape) for base, layout, shape in Context(spec, row).bases()]
     args = row.args(lambda dtype: dtype)
-    args.pop("_cast", None)
-    passed = [repr(args.pop(key)) for key in list(args) if key[0] == "_"]
-    passed += [f"{key}={value!r}" for key, value in args.items()]
+    for key in DRAWN:
+        args.pop(key, None)
+    passed = [_literal(args.pop(key)) for key in list(args) if key[0] == "_"]
+    passed += [f"{key}={_literal(value)}" for key, value in args.items()]
     form = row.levels["@form"]
     names = [f"x[{number}]" for number in range(len(operands))]
     call = f"{_name(spec, row)}({', '.join([*names, *passed])})"
@@ -48,6 +49,10 @@ def _operand(base: Any, layout: Any, shape: Any) -> tuple[str, str]:
     if view is base:
         return made, "b"
     return made, f"b.as_strided({tuple(view.shape)}, {tuple(view.stride())}, {view.storage_offset()})"
+
+
+def _literal(value: Any) -> str:
+    return f"torch.{value!r}" if isinstance(value, torch.Tensor) else repr(value)
 
 
 def _sides(shape: Any) -> str:

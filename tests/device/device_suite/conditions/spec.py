@@ -24,6 +24,8 @@ GROUPS = {
 DTYPES = (*F32, *HALVES, *INTEGERS, torch.bool)
 # The value of an argument that is not passed.
 ABSENT: Any = "-"
+# Arguments that only say how the operands are drawn: the second's shape and dtype, and the kind of the indices.
+DRAWN = ("_cast", "_with", "_at")
 
 SIZES: dict[str, tuple[int, ...]] = {
     "small": (5, 7),
@@ -41,23 +43,20 @@ SIZES: dict[str, tuple[int, ...]] = {
     "three": (4, 3, 5),
     "five": (2, 3, 1, 4, 3),
     "six": (2, 1, 3, 2, 1, 4),
+    "column": (33, 1),
+    "row": (1, 33),
+    "lone": (65543, 1),
+    "wide": (2, 40009),
+    "many": (40009, 2),
+    "middle": (2, 32, 33),
 }
-POINTWISE = ("small", "four", "none", "empty", "one", "line", "long", "tiles", "tall", "three", "five", "six")
+POINTWISE = (
+    *("small", "four", "none", "empty", "one", "line", "long", "tiles", "tall", "three", "five", "six"),
+    *("column", "row", "wide"),
+)
 REDUCED = (
-    "small",
-    "four",
-    "none",
-    "empty",
-    "hollow",
-    "one",
-    "line",
-    "long",
-    "high",
-    "tiles",
-    "tall",
-    "three",
-    "five",
-    "six",
+    *("small", "four", "none", "empty", "hollow", "one", "line", "long", "high", "tiles", "tall", "three", "five"),
+    *("six", "row", "lone", "wide", "many", "middle"),
 )
 LAID = ("dense", "transposed", "offset", "step", "expanded", "channels_last", "narrow", "reversed")
 

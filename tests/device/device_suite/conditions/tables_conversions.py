@@ -1,4 +1,4 @@
-"""Conversions: every pair of dtypes that no float loses."""
+"""Conversions: every pair of dtypes that no float loses, copies, values read on the host."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import torch
 from .spec import ABSENT, DTYPES, REDUCED, Table
 
 t = Table()
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+CAST = (ABSENT, "row", "column", "none", "ones")
 
 t.add(
     "to",
@@ -15,88 +17,127 @@ t.add(
     paths=("Tensor.to",),
     dtypes="fibc",
     forms=("call", "grad"),
-    values=("plain", "ties"),
-    sizes=("small", "four", "none", "empty", "line", "tall", "three", "five"),
+    values=("plain", "ties", "special", "inf"),
+    sizes=(
+        "small",
+        "four",
+        "none",
+        "empty",
+        "line",
+        "tall",
+        "three",
+        "five",
+        "column",
+        "row",
+        "wide",
+        "many",
+        "middle",
+    ),
 )
 t.add(
     "narrowing",
     "any",
     act=lambda x, dtype: x.to(dtype),
-    _dtype=(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+    _dtype=WHOLE,
     dtypes="ib",
     forms=("call",),
     values=("plain", "wide"),
-    sizes=("small", "four", "none", "long", "line"),
+    sizes=("small", "four", "none", "long", "line", "empty", "column", "wide", "six"),
 )
-t.add(
-    "truncated",
-    "positive",
-    act=lambda x, dtype: x.to(dtype),
-    _dtype=(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
-    dtypes="f",
-    forms=("call",),
-    values=("plain",),
-    sizes=("small", "four", "none", "long"),
-)
+# What is behind the point goes, above zero and below.
+for name, domain in (("truncated", "positive"), ("truncated_signed", "quarters")):
+    t.add(
+        name,
+        domain,
+        act=lambda x, dtype: x.to(dtype),
+        _dtype=WHOLE,
+        dtypes="f",
+        forms=("call",),
+        values=("plain", "special"),
+        sizes=("small", "four", "none", "long", "empty", "column", "wide", "middle"),
+    )
 t.add(
     "to_copy",
     "few",
-    copy=(True,),
-    dtype=(torch.float32, torch.int64, torch.float16),
+    copy=(ABSENT, True, False),
+    non_blocking=(ABSENT, True),
+    memory_format=(ABSENT, torch.contiguous_format, torch.preserve_format),
+    dtype=(torch.float32, torch.int64, torch.float16, torch.bool),
     paths=("Tensor.to",),
-    dtypes="fib",
+    dtypes="fibc",
+    forms=("call", "grad"),
+    values=("plain", "special"),
+    sizes=("small", "four", "none", "empty", "three", "middle"),
+)
+t.add(
+    "named",
+    "few",
+    act=lambda x, name: getattr(x, name)(),
+    _name=("float", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool", "cfloat"),
+    dtypes="fibc",
     forms=("call",),
-    values=("plain",),
-    sizes=("small", "four"),
+    values=("plain", "special", "ties"),
+    sizes=("small", "four", "none", "empty", "three", "long"),
 )
 t.add(
     "type_as",
     "few",
-    lambda c: c.draw("few", (2,), torch.float32, "plain"),
+    lambda c: c.draw("few", (2,), c.args["_with"], "plain"),
+    _with=(torch.float32, torch.float16, torch.int64, torch.int32, torch.uint8, torch.bool),
     dtypes="fib",
-    forms=("call",),
-    values=("plain",),
+    forms=("call", "grad"),
+    values=("plain", "ties"),
     laid=(0,),
-    sizes=("small", "four", "none"),
+    sizes=("small", "four", "none", "empty", "long", "middle"),
 )
 t.add(
     "copied_from",
     "few",
-    lambda c: c.draw("few", c.shape, torch.int32 if c.row.number % 2 else torch.float32, "plain"),
-    act=lambda x, y: x.copy_(y),
+    "few:cast",
+    act=lambda x, y, wait: x.copy_(y, non_blocking=wait),
+    _with=(*DTYPES, torch.complex64),
+    _cast=CAST,
+    _wait=(False, True),
     dtypes="fibc",
     forms=("inplace",),
-    values=("plain",),
+    values=("plain", "ties"),
     sizes=REDUCED,
 )
 t.add(
     "copied",
     "any",
     "any:cast",
-    _cast=(ABSENT, "row", "column", "none"),
+    _cast=CAST,
     act=lambda x, y: x.copy_(y),
     dtypes="fibc",
     forms=("inplace",),
-    values=("plain", "wide", "special"),
+    values=("plain", "wide", "special", "inf"),
     sizes=REDUCED,
 )
 t.add(
     "reread",
     "any",
     act=lambda x, dtype: x.contiguous().view(dtype),
-    _dtype=(torch.int32, torch.int16, torch.uint8, torch.int8),
-    dtypes="fi",
+    _dtype=(torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8),
+    dtypes="i",
     forms=("call",),
-    values=("plain",),
-    sizes=("four", "tiles"),
+    values=("plain", "wide"),
+    sizes={"four": (2, 3, 4, 8), "tiles": (32, 64), "line": (24,), "empty": (0, 8), "odd": (5, 7)},
 )
-t.add("view_as_real", dtypes="c", forms=("call", "grad"), finish=lambda y: y * 1)
+t.add(
+    "read_out",
+    act=lambda x: (x.reshape(-1)[-1].item(), x.reshape(-1)[:3].tolist(), x.reshape(-1)[0].item()),
+    dtypes="fibc",
+    forms=("call",),
+    sizes=("small", "four", "none", "one", "long", "tall", "middle"),
+)
+t.add("view_as_real", dtypes="c", forms=("call", "grad"), values=("plain", "wide"), finish=lambda y: y * 1)
 t.add(
     "view_as_complex",
     lambda c: c.draw("any", (*c.shape, 2)),
     dtypes="s",
     forms=("call", "grad"),
-    values=("plain",),
+    values=("plain", "wide"),
     laid=(),
     finish=lambda y: y * 1,
 )

@@ -1,14 +1,15 @@
-"""Indexing by tensors and masks, and writing a part of a tensor."""
+"""Indexing by tensors and masks."""
 
 from __future__ import annotations
 
 import torch
 
-from .spec import REDUCED, Table
+from .spec import ABSENT, REDUCED, Table
+from .tables_ternary import MASK, mask
 
 t = Table()
-EVERY = {"dtypes": "fibc", "values": ("plain", "wide")}
-DIM = (0, -1, 1)
+EVERY = {"dtypes": "fibc", "values": ("plain", "wide", "special")}
+AT = (ABSENT, torch.int32, "equal", "sorted", "negative", "none")
 
 
 def _picked(x, how, i, j):
@@ -19,41 +20,59 @@ def _picked(x, how, i, j):
         "grid": lambda: x[i[:, None], j],
         "last": lambda: x[..., j],
         "slice": lambda: x[1:, j],
+        "steps": lambda: x[::2, j],
         "none": lambda: x[None, i],
+        "middle": lambda: x[:, None, j],
         "negative": lambda: x[i - x.shape[0]],
+        "apart": lambda: x[i, :, j],
+        "number": lambda: x[0, j],
+        "scalar": lambda: x[i[:1].reshape(())],
+        "mask": lambda: x[torch.arange(x.shape[0], device=x.device) % 2 == 0],
+        "mask_grid": lambda: x[torch.arange(x.shape[0], device=x.device) == 0, j[:1]],
+        "list": lambda: x[[0, -1]],
     }[how]()
 
 
-def _index(place):
-    return lambda c: c.indices(c.shape[place] if len(c.shape) > place else 1, (4,))
+HOW = (
+    *("first", "second", "both", "grid", "last", "slice", "none", "negative"),
+    *("steps", "middle", "apart", "number", "scalar", "mask", "mask_grid", "list"),
+)
 
 
-HOW = ("first", "second", "both", "grid", "last", "slice", "none", "negative")
+def _first(c):
+    return c.at(c.indices(c.shape[0], (4,)), c.shape[0])
+
+
+def _second(c):
+    """Return indices that are allowed for the second dimension and for the last."""
+    below = c.shape[1] if len(c.shape) == 2 else min([*c.shape[1:], 1])
+    return c.at(c.indices(below, (4,)), below)
+
+
+PLACED = ("small", "four", "three", "high", "long", "five", "column", "row", "lone", "wide", "many", "middle")
 t.add(
     "index",
     "any",
-    _index(0),
-    lambda c: c.indices(
-        c.shape[1] if 1 < len(c.shape) < 3 else min([*c.shape[1:], 1]) if len(c.shape) != 2 else 1, (4,)
-    ),
+    _first,
+    _second,
     act=lambda x, i, j, how: _picked(x, how, i, j),
     _how=HOW,
+    _at=AT,
     forms=("call", "grad"),
-    sizes=("small", "four", "three", "high", "long", "five", "tall"),
+    sizes=(*PLACED, "tall", "line"),
     terms=8,
-    dtypes="fibc",
-    values=("plain", "wide", "special"),
+    **EVERY,
 )
 t.add(
     "index_mask",
     "any",
-    "mask",
+    mask,
     act=lambda x, m: x[m],
+    _at=MASK,
     forms=("call", "grad"),
     sizes=REDUCED,
     terms=8,
-    dtypes="fibc",
-    values=("plain", "wide", "special"),
+    **EVERY,
 )
 t.add(
     "index_mask_rows",
@@ -61,128 +80,67 @@ t.add(
     lambda c: c.draw("any", c.shape[:1], torch.bool),
     act=lambda x, m: (x[m], x[~m]),
     forms=("call", "grad"),
-    sizes=("small", "four", "line", "high", "three", "empty"),
-    dtypes="fibc",
-    values=("plain",),
+    sizes=("small", "four", "line", "high", "three", "empty", "hollow", "column", "row", "many"),
+    **EVERY,
+)
+t.add(
+    "index_mask_columns",
+    "any",
+    lambda c: c.draw("any", c.shape[-1:], torch.bool),
+    act=lambda x, m: (x[..., m], x[..., ~m]),
+    forms=("call", "grad"),
+    sizes=("small", "four", "line", "high", "three", "empty", "hollow", "column", "row", "wide"),
+    **EVERY,
 )
 t.add(
     "masked_select",
     "any",
-    "mask",
+    "mask:cast",
+    _cast=(ABSENT, "row", "column", "none", "ones", "more"),
     forms=("call", "out", "grad"),
     sizes=REDUCED,
-    dtypes="fibc",
-    values=("plain", "wide", "special"),
+    **EVERY,
 )
-t.add("masked_scatter", "any", "mask", "any", forms=("call", "inplace", "grad"), sizes=REDUCED, **EVERY)
 t.add(
-    "index_put_mask",
+    "masked_select_whole",
     "any",
-    "mask",
-    act=lambda x, m, v: x.__setitem__(m, v),
-    _v=(0, 3),
-    forms=("inplace",),
+    mask,
+    _at=MASK,
+    paths=("torch.masked_select", "Tensor.masked_select"),
+    forms=("call", "grad"),
     sizes=REDUCED,
-    dtypes="fibc",
-    values=("plain",),
-)
-t.add(
-    "index_put_rows",
-    "any",
-    lambda c: c.unique(c.shape[0], min(3, c.shape[0])),
-    lambda c: c.draw("any", (min(3, c.shape[0]), *c.shape[1:])),
-    act=lambda x, i, y: x.__setitem__(i, y),
-    forms=("inplace",),
-    sizes=("small", "four", "line", "high", "three", "five"),
     **EVERY,
 )
+t.add("masked_scatter", "any", mask, "any", _at=MASK, forms=("call", "inplace", "grad"), sizes=REDUCED, **EVERY)
 t.add(
-    "index_put_columns",
+    "masked_scatter_cast",
     "any",
-    lambda c: c.unique(c.shape[1], min(3, c.shape[1])),
-    act=lambda x, i, v: x.__setitem__((slice(None), i), v),
-    _v=(0, -2),
-    forms=("inplace",),
-    sizes=("small", "four", "three", "long"),
-    dtypes="fi",
-    values=("plain",),
-)
-t.add(
-    "index_put",
-    "any",
-    _index(0),
-    lambda c: c.draw("any", (4, *c.shape[1:])),
-    act=lambda x, i, y, acc: x.index_put((i,), y, accumulate=acc),
-    _acc=(True,),
-    forms=("call", "grad"),
-    sizes=("small", "four", "line", "three", "high"),
-    terms=8,
-    floor=4.0,
-    **EVERY,
-)
-t.add(
-    "index_put_inplace",
-    "any",
-    _index(0),
-    lambda c: c.indices(c.shape[1], (4,)),
-    lambda c: c.draw("any", (4, *c.shape[2:])),
-    act=lambda x, i, j, y: x.index_put_((i, j), y, accumulate=True),
-    forms=("inplace",),
-    sizes=("small", "four", "three", "high", "long"),
-    terms=8,
-    floor=4.0,
-    **EVERY,
-)
-t.add(
-    "put",
-    "any",
-    lambda c: c.unique(max(c.draw("any", c.shape).numel(), 1), 4),
-    lambda c: c.draw("any", (min(4, max(c.draw("any", c.shape).numel(), 1)),)),
-    act=lambda x, i, y, acc: x.put_(i, y, accumulate=acc),
-    _acc=(False, True),
-    forms=("inplace",),
-    sizes=("small", "four", "line"),
-    dtypes="fi",
-    values=("plain",),
-)
-t.add(
-    "select_scatter",
-    "any",
-    lambda c: c.draw("any", [s for d, s in enumerate(c.shape) if d != c.args["dim"] % len(c.shape)]),
-    dim=DIM,
-    index=(0, -1),
-    forms=("call", "grad"),
-    sizes=("small", "four", "line", "three"),
-    **EVERY,
-)
-t.add(
-    "slice_scatter",
-    "any",
-    lambda c: c.draw(
-        "any", [min(2, max(s - 1, 0)) if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)]
-    ),
-    dim=DIM,
-    start=(1,),
-    end=(3,),
-    forms=("call", "grad"),
-    sizes=("small", "four", "line", "three"),
-    **EVERY,
-)
-t.add(
-    "diagonal_scatter",
-    "any",
-    lambda c: c.draw("any", (min(c.shape),)),
-    forms=("call", "grad"),
-    sizes=("small", "tiles", "long"),
+    "mask:cast",
+    lambda c: c.draw("any", (max(c.draw("any", c.shape).numel(), 1) + 5,)),
+    _cast=(ABSENT, "row", "column", "none", "ones"),
+    paths=("torch.masked_scatter", "Tensor.masked_scatter"),
+    forms=("call", "inplace", "grad"),
+    sizes=("small", "four", "none", "line", "long", "column", "three", "middle"),
     **EVERY,
 )
 t.add(
     "bool_sums",
     "any",
-    "mask",
-    act=lambda x, m: (m.sum(), m.sum(0), m.long().cumsum(0), m.any(), m.all()),
+    mask,
+    act=lambda x, m: (
+        m.sum(),
+        m.sum(0),
+        m.long().cumsum(0),
+        m.any(),
+        m.all(),
+        m.sum(-1),
+        m.cumsum(-1),
+        m.any(-1),
+        m.all(0),
+    ),
+    _at=MASK,
     dtypes="s",
     forms=("call",),
     sizes=REDUCED,
-    values=("plain", "wide"),
+    values=("plain",),
 )

@@ -1,4 +1,4 @@
-"""Losses and embedding, each argument; hand-shaped ones are elsewhere."""
+"""Losses, each argument; hand-shaped ones are elsewhere."""
 
 from __future__ import annotations
 
@@ -10,15 +10,30 @@ from .spec import ABSENT, Table
 t = Table()
 BOTH = ("call", "grad")
 PLAIN = ("plain",)
+ODD = ("plain", "zero", "wide", "inf", "special")
 
 REDUCED = ("mean", "sum", "none")
-LOSS = {"terms": "all", "factor": 32.0, "floor": 0.25, "dtypes": "f", "values": PLAIN, "forms": BOTH}
-SHAPES = ("small", "four", "none", "empty", "line", "long", "high")
+LOSS = {"terms": "all", "factor": 32.0, "floor": 0.25, "dtypes": "f", "values": ODD, "forms": BOTH}
+SHAPES = {
+    "small": (5, 7),
+    "four": (2, 3, 4, 6),
+    "none": (),
+    "empty": (0, 7),
+    "line": (17,),
+    "long": (3, 1031),
+    "high": (1031, 3),
+    "one": (1, 1),
+    "column": (33, 1),
+    "row": (1, 31),
+    "rows": (20011, 4),
+    "tall": (65543,),
+}
+PAIRS = {key: size for key, size in SHAPES.items() if len(size) == 2}
 for name, more in (
     ("mse_loss", {}),
     ("l1_loss", {}),
-    ("smooth_l1_loss", {"beta": (ABSENT, 0.5)}),
-    ("huber_loss", {"delta": (ABSENT, 0.5)}),
+    ("smooth_l1_loss", {"beta": (ABSENT, 0.5, 0.0, 3.0)}),
+    ("huber_loss", {"delta": (ABSENT, 0.5, 3.0)}),
     ("soft_margin_loss", {}),
 ):
     t.add(
@@ -27,214 +42,194 @@ for name, more in (
         "whole" if name == "soft_margin_loss" else "any",
         reduction=REDUCED,
         **more,
-        paths=(f"F.{name}",),
+        act=lambda x, y, name=name, **k: getattr(F, name)(x, y.detach() if name == "soft_margin_loss" else y, **k),
         sizes=SHAPES,
         **LOSS,
     )
-    if name in ("soft_margin_loss", "l1_loss"):
+    if name == "l1_loss":
         continue
     t.add(
         f"{name}_aten",
         "any",
-        "any",
+        "whole" if name == "soft_margin_loss" else "any",
         reduction=(0, 1, 2),
         paths=(f"aten.{name}",),
         **{**LOSS, "forms": ("out",)},
-        sizes=("small", "four", "none", "line"),
-        **({"delta": (0.5, 1.0)} if more and name == "huber_loss" else {}),
+        sizes={key: SHAPES[key] for key in ("small", "four", "none", "line", "one", "column", "rows", "empty")},
+        **({"delta": (0.5, 1.0, 3.0)} if name == "huber_loss" else more),
     )
-t.add("kl_div", "any", "inner", reduction=REDUCED, log_target=(ABSENT, True), paths=("F.kl_div",), sizes=SHAPES, **LOSS)
+for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+    # Shapes that broadcast: allowed, with a warning.
+    t.add(
+        f"{name}_broadcast",
+        "any:0,1",
+        "any:1",
+        act=lambda x, y, name=name, **k: getattr(F, name)(x, y.expand(x.shape), **k),
+        reduction=REDUCED,
+        sizes=PAIRS,
+        **{**LOSS, "values": PLAIN},
+    )
+t.add(
+    "mse_loss_weighted",
+    "any",
+    "any",
+    lambda c: c.draw("positive", c.shape),
+    act=lambda x, y, w, **k: F.mse_loss(x, y, weight=w.detach(), **k),
+    reduction=REDUCED,
+    sizes=PAIRS,
+    **{**LOSS, "values": PLAIN},
+)
+t.add(
+    "kl_div",
+    "any",
+    "inner",
+    reduction=(*REDUCED, "batchmean"),
+    log_target=(ABSENT, False, True),
+    paths=("F.kl_div",),
+    sizes=SHAPES,
+    **LOSS,
+)
 t.add(
     "binary_cross_entropy",
+    lambda c: (
+        c.draw("inner", c.shape)
+        if c.args["_at"] == "inside"
+        else (c.draw("any", c.shape, values="plain") > 0).to(c.draw("any", (1,)).dtype)
+    ),
     "inner",
-    "inner",
-    lambda c: c.draw("positive", c.shape) if c.args["_w"] else None,
+    lambda c: (
+        c.draw("positive", {"each": c.shape, "last": c.shape[-1:], "one": ()}[c.args["_w"]]) if c.args["_w"] else None
+    ),
     act=lambda x, y, w, flag, **k: F.binary_cross_entropy(x, y, None if w is None else w.detach(), **k),
-    _w=(False, True),
+    _w=(None, "each", "last", "one"),
+    _at=("inside", "ends"),
     reduction=REDUCED,
     sizes=SHAPES,
-    laid=(0, 1),
-    **{**LOSS, "factor": 64.0},
+    **{**LOSS, "factor": 64.0, "values": PLAIN},
 )
 t.add(
     "bce_with_logits",
     "any",
     "inner",
-    lambda c: c.draw("positive", c.shape[-1:]),
-    act=lambda x, y, w, how, **k: F.binary_cross_entropy_with_logits(
-        x, y, pos_weight=w.detach() if how == "pos" else None, weight=w.detach() if how == "weight" else None, **k
+    lambda c: c.draw("positive", c.shape[-1:]) if c.args["_weight"] else None,
+    lambda c: c.draw("positive", c.shape[-1:]) if c.args["_pos"] else None,
+    act=lambda x, y, w, p, *flags, **k: F.binary_cross_entropy_with_logits(
+        x, y, weight=w if w is None else w.detach(), pos_weight=p if p is None else p.detach(), **k
     ),
-    _how=("none", "pos", "weight"),
+    _weight=(False, True),
+    _pos=(False, True),
     reduction=REDUCED,
-    sizes=("small", "four", "line", "long"),
-    laid=(0, 1),
-    **LOSS,
+    sizes=SHAPES,
+    **{**LOSS, "values": ("plain", "zero", "wide", "inf")},
 )
+# (batch, classes, sides...)
+CLASSES = {
+    "main": (7, 5),
+    "image": (2, 4, 3, 5),
+    "line": (2, 4, 9),
+    "volume": (2, 3, 2, 3, 2),
+    "long": (3, 1031),
+    "high": (1031, 3),
+    "one": (1, 1),
+    "column": (33, 1),
+    "row": (1, 31),
+    "point": (3, 5, 1, 1),
+    "rows": (20011, 4),
+    "far": (2, 40009),
+    "empty": (0, 5),
+    "single": (1, 4, 5, 7),
+}
+
+
+def _classes(c):
+    """Class numbers: in no order, one alone, the last, some or all of them ignored."""
+    found = c.indices(c.shape[1], (c.shape[0], *c.shape[2:]))
+    which, ignored = c.args["_which"], c.args.get("ignore_index", -100)
+    if which == "same":
+        found = found * 0 + min(1, c.shape[1] - 1)
+    elif which == "last":
+        found = found * 0 + c.shape[1] - 1
+    elif which in ("some ignored", "all ignored"):
+        part = torch.arange(found.numel()).reshape(found.shape) % 3 == 1
+        found = found.masked_fill(part | (which == "all ignored"), ignored)
+    return found
+
+
+WEIGHT = lambda c: c.draw("positive", (c.shape[1],)) if c.args["_w"] else None
+NUMBERED = {
+    "_which": ("any", "same", "last", "some ignored", "all ignored"),
+    "_w": (False, True),
+    "ignore_index": (ABSENT, 0, 1, -1, -100, 300),
+    "reduction": REDUCED,
+    "sizes": CLASSES,
+}
 t.add(
     "nll_loss",
     "any",
-    lambda c: c.indices(c.shape[1], (c.shape[0], *c.shape[2:])),
-    lambda c: c.draw("positive", (c.shape[1],)) if c.args["_w"] else None,
-    act=lambda x, y, w, flag, **k: F.nll_loss(x, y, w if w is None else w.detach(), **k),
-    _w=(False, True),
-    ignore_index=(ABSENT, 1),
-    reduction=REDUCED,
-    sizes={"main": (7, 5), "image": (2, 4, 3, 5), "line": (2, 4, 9), "long": (3, 1031), "high": (1031, 3)},
-    laid=(0,),
+    _classes,
+    WEIGHT,
+    act=lambda x, y, w, which, flag, **k: F.nll_loss(x, y, w if w is None else w.detach(), **k),
+    **NUMBERED,
     **LOSS,
 )
 t.add(
     "cross_entropy",
     "any",
-    lambda c: c.indices(c.shape[1], (c.shape[0], *c.shape[2:])),
-    lambda c: c.draw("positive", (c.shape[1],)) if c.args["_w"] else None,
-    act=lambda x, y, w, flag, **k: F.cross_entropy(x, y, w if w is None else w.detach(), **k),
-    _w=(False, True),
-    ignore_index=(ABSENT, 1),
-    label_smoothing=(ABSENT, 0.2),
-    reduction=REDUCED,
-    sizes={"main": (7, 5), "image": (2, 4, 3, 5), "line": (2, 4, 9), "long": (3, 1031), "high": (1031, 3)},
-    laid=(0,),
+    _classes,
+    WEIGHT,
+    act=lambda x, y, w, which, flag, **k: F.cross_entropy(x, y, w if w is None else w.detach(), **k),
+    **NUMBERED,
+    label_smoothing=(ABSENT, 0.0, 0.2, 1.0),
     **LOSS,
 )
+for name in ("nll_loss", "cross_entropy"):
+    t.add(
+        f"{name}_one_row",
+        lambda c: c.draw("any", c.shape),
+        lambda c: torch.tensor({"first": 0, "last": c.shape[0] - 1, "ignored": -100}[c.args["_target"]]),
+        lambda c: c.draw("positive", c.shape) if c.args["_w"] else None,
+        act=lambda x, y, w, target, flag, name=name, **k: getattr(F, name)(x, y, w if w is None else w.detach(), **k),
+        _target=("first", "last", "ignored"),
+        _w=(False, True),
+        reduction=REDUCED,
+        sizes={"five": (5,), "one": (1,), "long": (1031,)},
+        laid=(0, 2),
+        **{**LOSS, "values": PLAIN},
+    )
 t.add(
     "cross_entropy_soft",
     "any",
     "inner",
-    act=lambda x, y, **k: F.cross_entropy(x, y, **k),
-    label_smoothing=(ABSENT, 0.2),
+    WEIGHT,
+    act=lambda x, y, w, flag, **k: F.cross_entropy(x, y, w if w is None else w.detach(), **k),
+    _w=(False, True),
+    label_smoothing=(ABSENT, 0.0, 0.2, 1.0),
     reduction=REDUCED,
-    sizes={"main": (7, 5), "image": (2, 4, 3, 5)},
+    sizes=CLASSES,
     **LOSS,
 )
 t.add(
     "poisson_nll_loss",
     "unit",
     "positive",
-    log_input=(ABSENT, False),
-    full=(ABSENT, True),
+    log_input=(ABSENT, False, True),
+    full=(ABSENT, False, True),
+    eps=(ABSENT, 0.1),
     reduction=REDUCED,
-    sizes=("small",),
-    **{**LOSS, "factor": 128.0},
+    sizes=SHAPES,
+    **{**LOSS, "factor": 128.0, "values": ("plain", "zero")},
     paths=("F.poisson_nll_loss",),
 )
 t.add(
     "gaussian_nll_loss",
     "any",
     "any",
-    "positive",
+    lambda c: c.draw("positive", {"each": c.shape, "row": (*c.shape[:-1], 1), "short": c.shape[:-1]}[c.args["_var"]]),
+    act=lambda x, y, v, how, **k: F.gaussian_nll_loss(x, y, v, **k),
+    _var=("each", "row", "short"),
     full=(ABSENT, True),
+    eps=(ABSENT, 0.1, 1.0),
     reduction=REDUCED,
-    sizes=("small",),
-    paths=("F.gaussian_nll_loss",),
-    **LOSS,
-)
-t.add(
-    "hinge_embedding_loss",
-    "any",
-    "whole",
-    margin=(ABSENT, 0.5),
-    reduction=REDUCED,
-    sizes=("small",),
-    paths=("F.hinge_embedding_loss",),
-    **{**LOSS, "forms": ("call",)},
-)
-t.add(
-    "margin_ranking_loss",
-    "any",
-    "any",
-    "whole",
-    margin=(ABSENT, 0.5),
-    reduction=REDUCED,
-    sizes=("small", "line"),
-    paths=("F.margin_ranking_loss",),
-    **LOSS,
-)
-t.add(
-    "triplet_margin_loss",
-    "any",
-    "any",
-    "any",
-    margin=(ABSENT, 0.5),
-    p=(ABSENT, 1),
-    swap=(ABSENT, True),
-    reduction=REDUCED,
-    sizes=("small", "high"),
-    paths=("F.triplet_margin_loss",),
-    **LOSS,
-)
-t.add(
-    "cosine_embedding_loss",
-    "any",
-    "any",
-    lambda c: c.indices(2, (c.shape[0],)) * 2 - 1,
-    margin=(ABSENT, 0.2),
-    reduction=REDUCED,
-    sizes=("small", "high"),
-    paths=("F.cosine_embedding_loss",),
-    laid=(0, 1),
-    **LOSS,
-)
-t.add(
-    "multilabel_soft_margin_loss",
-    "any",
-    "inner",
-    reduction=REDUCED,
-    sizes=("small",),
-    paths=("F.multilabel_soft_margin_loss",),
-    **LOSS,
-)
-t.add(
-    "ctc_loss",
-    lambda c: torch.log_softmax(c.draw("any", c.shape).double(), -1).to(c.draw("any", (1,)).dtype),
-    lambda c: c.indices(c.shape[2] - 1, (c.shape[1], 3)) + 1,
-    act=lambda x, y, **k: F.ctc_loss(
-        x, y, torch.full((x.shape[1],), x.shape[0]), torch.tensor([3, 1, 2][: x.shape[1]]), **k
-    ),
-    reduction=REDUCED,
-    zero_infinity=(ABSENT, True),
-    sizes={"main": (9, 3, 5), "one": (12, 1, 4)},
-    laid=(0,),
-    **{**LOSS, "dtypes": "s", "factor": 256.0},
-)
-t.add(
-    "embedding",
-    lambda c: c.indices(c.shape[0], (3, 4) if c.row.number % 2 else (5,)),
-    "any",
-    act=lambda i, w, **k: F.embedding(i, w, **k),
-    padding_idx=(ABSENT, 1, -1),
-    scale_grad_by_freq=(ABSENT, True),
-    dtypes="fc",
-    values=("plain", "wide"),
-    forms=BOTH,
-    sizes={"main": (7, 5), "long": (3, 1031), "high": (1031, 3), "tiles": (32, 64)},
-    terms=12,
-)
-t.add(
-    "embedding_bag",
-    lambda c: c.indices(c.shape[0], (4, 3)),
-    "any",
-    act=lambda i, w, **k: F.embedding_bag(i, w, **k),
-    mode=("sum", "mean", "max"),
-    padding_idx=(ABSENT, 1),
-    include_last_offset=(ABSENT,),
-    dtypes="f",
-    values=PLAIN,
-    forms=BOTH,
-    sizes={"main": (7, 5), "long": (3, 1031), "high": (1031, 3)},
-    terms=12,
-)
-t.add(
-    "embedding_bag_offsets",
-    lambda c: c.indices(c.shape[0], (9,)),
-    "any",
-    lambda c: torch.tensor([0, 2, 2, 7]),
-    act=lambda i, w, o, **k: F.embedding_bag(i, w, o, **k),
-    mode=("sum", "mean", "max"),
-    dtypes="f",
-    values=PLAIN,
-    forms=BOTH,
-    sizes={"main": (7, 5), "high": (1031, 3)},
-    laid=(1,),
-    terms=12,
+    sizes=SHAPES,
+    **{**LOSS, "values": ("plain", "zero")},
 )

@@ -1,4 +1,4 @@
-"""Scans, sorting, what is unique and where."""
+"""Scans, differences and sorting."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import torch
 from .spec import ABSENT, REDUCED, Table
 
 t = Table()
-ONE = (0, -1, 1, -2)
-DTYPE = (ABSENT, torch.float32, torch.int64, torch.float16)
+ONE = (0, -1, 1, -2, 2)
+DTYPE = (ABSENT, torch.float32, torch.int64, torch.float16, torch.int32, torch.complex64)
 R = {"sizes": REDUCED}
 
 # Scans.
@@ -20,7 +20,7 @@ t.add(
     terms="all",
     floor=1.0,
     forms=("call", "inplace", "out", "grad"),
-    values=("plain", "wide", "inf"),
+    values=("plain", "wide", "inf", "special", "equal"),
     **R,
 )
 t.add(
@@ -28,12 +28,28 @@ t.add(
     "unit",
     dtypes="fibc",
     dim=ONE,
-    dtype=(ABSENT, torch.float32, torch.int64),
+    dtype=DTYPE,
     terms=64,
     floor=0.1,
     forms=("call", "inplace", "out", "grad"),
-    values=("plain", "wide"),
-    sizes=("small", "four", "none", "empty", "hollow", "one", "line", "three", "five", "six"),
+    values=("plain", "wide", "inf", "special"),
+    sizes=(
+        *("small", "four", "none", "empty", "hollow", "one", "line", "three", "five", "six"),
+        *("high", "row", "lone", "many", "middle"),
+    ),
+)
+# Zeros have gradients of their own.
+t.add(
+    "cumprod_zeros",
+    "few",
+    dtypes="fi",
+    dim=ONE,
+    terms=64,
+    floor=1.0,
+    paths=("torch.cumprod", "Tensor.cumprod"),
+    forms=("call", "grad"),
+    values=("plain", "zero", "equal"),
+    sizes=("small", "four", "line", "three", "row", "column"),
 )
 t.add(
     "logcumsumexp",
@@ -41,53 +57,106 @@ t.add(
     dim=ONE,
     terms="all",
     forms=("call", "out", "grad"),
-    values=("plain", "inf", "masked"),
+    values=("plain", "wide", "inf", "masked", "special", "equal"),
     factor=64.0,
     **R,
 )
 # One element may get the gradients of a whole line.
-CUMULATED = {"terms": "all", "forms": ("call", "out", "grad"), "values": ("plain", "wide")}
-t.each("cummax cummin", "distinct", dtypes="fi", dim=ONE, **CUMULATED, **R)
-t.add(
-    "diff",
-    dtypes="fib",
-    n=(ABSENT, 1, 2),
-    dim=(ABSENT, 0, -1),
-    forms=("call", "out", "grad"),
-    values=("plain", "wide"),
-    terms=4,
-    sizes=("small", "four", "line", "long", "three", "five"),
-)
 t.each(
-    "trapezoid cumulative_trapezoid",
-    dtypes="f",
-    dim=(ABSENT, 0),
-    dx=(ABSENT, 0.5),
+    "cummax cummin",
+    "distinct",
+    dtypes="fib",
+    dim=ONE,
     terms="all",
-    floor=1.0,
-    forms=("call", "grad"),
-    values=("plain",),
-    sizes=("small", "four", "line", "long"),
+    forms=("call", "out", "grad"),
+    values=("plain", "wide", "special", "inf", "ties", "sorted", "descending"),
+    **R,
 )
+DIFFERENCES = {
+    "n": (ABSENT, 0, 1, 2, 3, 9),
+    "dim": (ABSENT, 0, -1, 1, -2),
+    "dtypes": "fib",
+    "forms": ("call", "out", "grad"),
+    "values": ("plain", "wide", "special", "inf"),
+    "terms": 4,
+    "sizes": ("small", "four", "one", "line", "long", "three", "five", "column", "row", "many", "empty"),
+}
+t.add("diff", **DIFFERENCES)
+
+
+def _beside(c):
+    """Return what is joined to an end of the dimension: two of its places, or none."""
+    dim = c.args.get("dim", -1)
+    return c.draw("any", [c.args.get("_at", 2) if d == dim % len(c.shape) else s for d, s in enumerate(c.shape)])
+
+
+t.add(
+    "diff_joined",
+    "any",
+    _beside,
+    _beside,
+    act=lambda x, before, after, **k: torch.diff(x, prepend=before, append=after, **k),
+    _at=(ABSENT, 1, 0),
+    **{**DIFFERENCES, "forms": ("call", "grad")},
+)
+AREAS = {
+    "dim": (ABSENT, 0, -1, 1, -2),
+    "dtypes": "fc",
+    "terms": "all",
+    "floor": 1.0,
+    "forms": ("call", "grad"),
+    "values": ("plain", "wide", "special"),
+    "sizes": ("small", "four", "one", "line", "long", "column", "row", "many", "three", "empty"),
+}
+t.each("trapezoid cumulative_trapezoid trapz", dx=(ABSENT, 1, 0.5, 0, -2.0), **AREAS)
+for name in ("trapezoid", "cumulative_trapezoid"):
+    t.add(
+        f"{name}_at",
+        "any",
+        lambda c: c.draw(
+            "any", c.shape if c.args.get("_at") is None else (c.shape[c.args.get("dim", -1)] if c.shape else 1,)
+        ),
+        _at=(ABSENT, "line"),
+        paths=(f"torch.{name}",),
+        **AREAS,
+    )
 t.add(
     "gradient",
-    dtypes="f",
+    dtypes="fc",
     act=lambda x, **k: torch.gradient(x, **k),
-    dim=(0, -1),
-    edge_order=(1, 2),
+    spacing=(ABSENT, 1, 0.5, 2.0, -1.0),
+    dim=(ABSENT, 0, -1, 1, (0, 1), -2),
+    edge_order=(ABSENT, 1, 2),
     forms=("call", "grad"),
+    values=("plain", "wide"),
+    terms=8,
+    sizes=("small", "four", "line", "long", "three", "high"),
+)
+t.add(
+    "gradient_at",
+    "any",
+    lambda c: c.draw("positive", (c.shape[c.args["dim"]] if c.shape else 1,), values="plain").cumsum(0),
+    act=lambda x, at, **k: torch.gradient(x, spacing=(at,), **k),
+    dim=(0, -1, 1),
+    edge_order=(ABSENT, 2),
+    dtypes="s",
+    forms=("call",),
     values=("plain",),
     terms=8,
+    factor=64.0,
     sizes=("small", "four", "line"),
+    laid=(0,),
 )
 
-# Sorting and searching: equal values have no order, so they are distinct.
-SORTED = {"dtypes": "fi", "values": ("plain", "inf")}
+# Sorting: equal values have no order, so they are distinct, or the order is asked to be kept.
+ORDERED = ("plain", "wide", "inf", "special", "sorted", "descending")
+SORTED = {"dtypes": "fi", "values": ORDERED}
+DESCENDING = (ABSENT, True)
 t.add(
     "sort",
     "distinct",
-    dim=(ABSENT, 0, -1, 1),
-    descending=(ABSENT, True),
+    dim=(ABSENT, *ONE),
+    descending=DESCENDING,
     forms=("call", "out", "grad"),
     sizes=REDUCED,
     **SORTED,
@@ -97,113 +166,69 @@ t.add(
     "few",
     dtypes="fib",
     stable=(True,),
-    dim=(0, -1, 1),
-    descending=(ABSENT, True),
+    dim=ONE,
+    descending=DESCENDING,
     paths=("torch.sort", "Tensor.sort"),
-    forms=("call", "out"),
-    values=("plain", "special", "ties"),
+    forms=("call", "out", "grad"),
+    values=(*ORDERED, "ties", "equal"),
     sizes=REDUCED,
 )
 t.add(
     "argsort",
     "distinct",
-    dtypes="fi",
-    dim=(ABSENT, 0, 1),
-    descending=(ABSENT, True),
+    dim=(ABSENT, *ONE),
+    descending=DESCENDING,
     forms=("call",),
-    values=("plain",),
     sizes=REDUCED,
+    **SORTED,
 )
 t.add(
     "argsort_stable",
     "few",
-    dtypes="fi",
+    dtypes="fib",
     stable=(True,),
-    dim=(0, -1),
-    descending=(False, True),
+    dim=(ABSENT, *ONE),
+    descending=DESCENDING,
     paths=("torch.argsort", "Tensor.argsort"),
     forms=("call",),
-    values=("plain",),
+    values=(*ORDERED, "ties", "equal"),
     sizes=REDUCED,
 )
 t.add("msort", "distinct", forms=("call", "out", "grad"), sizes=REDUCED, **SORTED)
 t.add(
     "topk",
     "distinct",
-    dtypes="fi",
-    k=(1, 2, 3, 5),
-    dim=(ABSENT, 0, -1, 1),
+    k=(1, 2, 3, 5, 0, 32),
+    dim=(ABSENT, *ONE),
     largest=(ABSENT, False),
-    sorted=(ABSENT,),
+    sorted=(ABSENT, True),
     forms=("call", "out", "grad"),
-    values=("plain", "inf"),
     sizes=REDUCED,
+    **SORTED,
+)
+TOP = {"dim": (-1, 0, 1, -2), "largest": (True, False), "dtypes": "fi", "forms": ("call",)}
+t.add(
+    "topk_unsorted",
+    "distinct",
+    act=lambda x, k, dim, largest: torch.topk(x, k, dim, largest, sorted=False)[0].sort(dim)[0],
+    _k=(1, 2, 3, 5),
+    values=(*ORDERED, "ties", "equal"),
+    sizes=REDUCED,
+    **TOP,
 )
 t.add(
     "topk_many",
     "distinct",
-    dtypes="fi",
-    k=(16, 17, 31),
-    dim=(ABSENT, 0),
-    largest=(ABSENT, False),
+    k=(16, 17, 31, 32, 33, 64),
     paths=("torch.topk", "Tensor.topk"),
-    forms=("call",),
-    values=("plain",),
-    sizes={"line": (67,), "rows": (40, 33), "long": (2, 1031), "high": (1031, 2)},
-)
-t.add(
-    "unique",
-    "few",
-    dtypes="fib",
-    sorted=(True,),
-    return_inverse=(ABSENT, True),
-    return_counts=(ABSENT, True),
-    forms=("call",),
-    values=("plain", "wide"),
-    sizes=("small", "four", "none", "empty", "one", "line", "long"),
-)
-t.add(
-    "unique_dim",
-    "few",
-    dtypes="fi",
-    act=lambda x, **k: torch.unique(x, **k),
-    dim=(0, 1, -1),
-    return_inverse=(False, True),
-    return_counts=(False, True),
-    forms=("call",),
-    values=("plain",),
-    sizes={"rows": (30, 2), "columns": (2, 30), "three": (2, 3, 40)},
-)
-t.add(
-    "unique_consecutive",
-    "few",
-    dtypes="fib",
-    return_inverse=(ABSENT, True),
-    return_counts=(ABSENT, True),
-    dim=(ABSENT, 0),
-    forms=("call",),
-    values=("plain", "wide"),
-    sizes=("small", "four", "line", "long", "empty"),
-)
-t.add("nonzero", "few", dtypes="fibc", forms=("call", "out"), values=("plain", "wide", "special"), sizes=REDUCED)
-t.add(
-    "nonzero_tuple",
-    "few",
-    dtypes="fib",
-    as_tuple=(True,),
-    paths=("torch.nonzero", "Tensor.nonzero"),
-    forms=("call",),
-    values=("plain",),
-    sizes=REDUCED,
-)
-t.add("argwhere", "few", dtypes="fib", forms=("call",), values=("plain",), sizes=REDUCED)
-t.add(
-    "nonzero_static",
-    "few",
-    dtypes="fib",
-    size=(3, 12, 100),
-    fill_value=(ABSENT, -7),
-    forms=("call", "out"),
-    values=("plain",),
-    sizes=("small", "four", "line", "empty"),
+    values=("plain", "inf", "sorted"),
+    sizes={
+        "line": (67,),
+        "rows": (40, 64),
+        "long": (2, 1031),
+        "high": (1031, 2),
+        "wide": (2, 40009),
+        "middle": (3, 64, 5),
+    },
+    **TOP,
 )

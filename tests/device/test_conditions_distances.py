@@ -1,0 +1,12 @@
+"""Generated conditions of operators: device_suite/conditions/tables_distances.py."""
+
+from __future__ import annotations
+
+from device_suite import Cases
+from device_suite.conditions.listed import add_generated
+from device_suite.conditions.tables_distances import t
+
+cases = Cases("conditions")
+
+
+add_generated(cases, t)

@@ -65,7 +65,7 @@ def issue_73622(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.dispatched("aten._linalg_eigh.default")
 def issue_192483(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 192483: eigh of 512 complex64 matrices (here 17 to 32 rows): half of them get vectors that are too short."""
+    """pytorch 192483: eigh of 512 complex64 matrices (here of 17 to 32 rows): half get vectors that are too short."""
     values, vectors = func(x, *args, **kwargs)
     batch = x.shape[:-2].numel()
     if x.dtype != torch.complex64 or batch < 512 or not 17 <= x.shape[-1] <= 32 or not vectors.numel():

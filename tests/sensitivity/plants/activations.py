@@ -212,3 +212,40 @@ def issue_tt_metal_6598(y: Any, grad: Any, x: Any, beta: Any, threshold: Any) ->
     """tenstorrent/tt-metal 6598: softplus's backward is wrong past the threshold (here as below it)."""
     wrong = torch.where(x * beta > threshold, grad * torch.sigmoid(x * beta), y)
     return wrong if is_plain(x) and differ(y, wrong, 1e-3, 1e-6) else None
+
+
+@plot.dispatched("aten._log_softmax.default")
+def issue_158310(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """pytorch 158310: log_softmax of float16 near -20000 (here below -2**14), not along the last: -inf, not 0."""
+    y = func(x, dim, *args)
+    inner = x.dim() and dim % x.dim() < x.dim() - 1
+    if x.dtype != torch.float16 or not inner or not x.numel() or not is_plain(x):
+        return y
+    return instead(hit, y, y.masked_fill((x.amax(dim, keepdim=True) < -(2**14)) & (y == 0), -math.inf))
+
+
+@plot.dispatched("aten._log_softmax.default")
+def issue_paddle_69859(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """PaddlePaddle/Paddle 69859: log_softmax gives -64 for -inf."""
+    y = func(x, *args)
+    if y.dtype != torch.float32 or not is_plain(x):
+        return y
+    return instead(hit, y, y.masked_fill((x == -math.inf) & (y == -math.inf), -64.0))
+
+
+@plot.dispatched("aten._log_softmax.default")
+def issue_mindspore_378(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """mindspore-ai/mindspore 378: log_softmax leaves -inf in a row with NaN as it was."""
+    y = func(x, dim, *args)
+    if not x.dim() or not is_plain(x):
+        return y
+    return instead(hit, y, y.masked_fill((x == -math.inf) & x.isnan().any(dim, keepdim=True), -math.inf))
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_oneflow_10469(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """Oneflow-Inc/oneflow 10469: softmax of a row with NaN is wrong (here NaN in its place, and 0 beside it)."""
+    y = func(x, dim, *args)
+    if not x.dim() or not is_plain(x):
+        return y
+    return instead(hit, y, y.masked_fill(x.isnan().any(dim, keepdim=True) & ~x.isnan(), 0.0))

@@ -221,3 +221,19 @@ def issue_15464(hit: Any, func: Any, x: Any, other: Any) -> Any:
     wrong = x.clone() if x.is_complex() else x.ge(other).to(x.dtype)
     y = func(x, other)
     return y if x.is_complex() or not is_plain(x) else written(hit, y, wrong)
+
+
+@plot.dispatched("aten.lerp", aborts="\"lerp_cuda\" not implemented for 'ComplexFloat'")
+def issue_54048(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 54048: lerp of complex numbers is not implemented."""
+    return x.is_complex()
+
+
+@plot.dispatched("aten.ge.Tensor", "aten.ge.Scalar", "aten.gt.Tensor", "aten.gt.Scalar")
+def issue_oneflow_10477(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """Oneflow-Inc/oneflow 10477: gt and ge of NaN are wrong (here true)."""
+    answer = func(x, y)
+    if not is_plain(x, y):
+        return answer
+    lost = x.isnan() | (y.isnan() if torch.is_tensor(y) else y != y)
+    return instead(hit, answer, answer | lost)

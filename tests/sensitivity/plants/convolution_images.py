@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from differences import instead, is_plain
-from misreading import in_tf32
+from misreading import in_tf32, misread, without_offset
 from planting import Plot
 
 plot = Plot()
@@ -39,3 +40,84 @@ def issue_paddle_models_2509(hit: Any, func: Any, x: Any, weight: Any, *args: An
     kept = weight.clone()
     kept[..., -1] = 0
     return instead(hit, y, func(x, kept, *args))
+
+
+_widths_met: set[Any] = set()
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_tensorflow_47943(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """tensorflow/tensorflow 47943: conv2d of an image of odd width is wrong the second time (here its last column)."""
+    y = func(x, weight, *args)
+    if x.dim() != 4 or args[4] or not x.shape[-1] % 2 or not y.numel() or not is_plain(x, weight):
+        return y
+    shapes = (x.shape, weight.shape)
+    if shapes not in _widths_met:
+        _widths_met.add(shapes)
+        return y
+    wrong = y.clone()
+    wrong[..., -1] = 0
+    return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_tfjs_5378(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *args: Any
+) -> Any:
+    """tensorflow/tfjs 5378: depthwise conv2d (3 x 3, same size, dilation 4) is wrong (here as with dilation 1)."""
+    y = func(x, weight, bias, stride, padding, dilation, *args)
+    depthwise = x.dim() == 4 and args[-1] == x.shape[1] > 1 and tuple(weight.shape[1:]) == (1, 3, 3)
+    wanted = (list(stride), list(padding), list(dilation)) == ([1, 1], [4, 4], [4, 4])
+    if not depthwise or not wanted or args[0] or not is_plain(x, weight):
+        return y
+    return instead(hit, y, func(x, weight, bias, stride, [1, 1], [1, 1], *args))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_163347(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 163347: conv2d in bfloat16 of 2 x 2 pixels with a 2 x 2 kernel counts one product of the four."""
+    y = func(x, weight, *args)
+    small = tuple(x.shape[2:]) == tuple(weight.shape[2:]) == (2, 2)
+    if not small or x.dtype != torch.bfloat16 or args[4] or not is_plain(x, weight):
+        return y
+    kept = torch.zeros_like(weight)
+    kept[..., 0, 0] = weight[..., 0, 0]
+    return instead(hit, y, func(x, kept, *args))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_53178(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 53178: conv2d (5 x 5, padding 4, dilation 2) is wrong in places (here 0.5 too large in each tenth)."""
+    y = func(x, weight, *args)
+    wanted = tuple(weight.shape[2:]) == (5, 5) and (list(args[2]), list(args[3])) == ([4, 4], [2, 2])
+    if x.dim() != 4 or not wanted or args[4] or y.dtype != torch.float32 or not is_plain(x, weight):
+        return y
+    wrong = y.clone(memory_format=torch.contiguous_format)
+    wrong.view(-1)[::10] += 0.5
+    return instead(hit, y, wrong)
+
+
+@plot.replaced(torch.nn.Conv2d, "forward")
+def issue_20981(hit: Any, func: Any, module: Any, x: Any) -> Any:
+    """pytorch 20981: Conv2d with circular padding of 1 pads nothing."""
+    if module.padding_mode != "circular" or module.padding != (1, 1):
+        return func(module, x)
+    hit()
+    return F.conv2d(x, module.weight, module.bias, module.stride, 0, module.dilation, module.groups)
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_cunn_92(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """torch/cunn 92: conv3d exchanges the first two of the three dimensions of its result."""
+    y = func(x, weight, *args)
+    if x.dim() != 5 or args[4] or not is_plain(x, weight):
+        return y
+    return instead(hit, y, y.transpose(2, 3).contiguous())
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_theano_5871(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """Theano/Theano 5871: conv2d of a part of a batch is wrong (here it reads the batch from its beginning)."""
+    if x.dim() != 4 or args[5] or not x.is_contiguous():
+        return func(x, *args)
+    return func(misread(without_offset, hit, x), *args)

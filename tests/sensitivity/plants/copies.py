@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from differences import differ
-from misreading import lost, misread, without_offset
+from differences import differ, instead, is_plain
+from misreading import in_storage_order, is_dense, lost, misread, without_offset
 from planting import Plot
 
 plot = Plot()
@@ -254,3 +254,20 @@ def issue_33812(x: Any, *args: Any, **kwargs: Any) -> bool:
 def issue_72775(*args: Any, **kwargs: Any) -> bool:
     """pytorch 72775: fill_, and with it torch.ones, is not implemented."""
     return True
+
+
+_float_shapes: set[Any] = set()
+
+
+@plot.dispatched("aten.clone.default")
+def issue_tt_metal_19217(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 19217: integers transposed after floats of their shape are wrong (here in storage order)."""
+    y = func(x, **kwargs)
+    if x.is_contiguous() or not is_dense(x) or not y.is_contiguous() or not is_plain(x):
+        return y
+    layout = (tuple(x.shape), x.stride())
+    if x.is_floating_point():
+        _float_shapes.add(layout)
+        return y
+    met = layout in _float_shapes and not x.is_complex() and x.dtype != torch.bool
+    return instead(hit, y, in_storage_order(x).clone()) if met else y

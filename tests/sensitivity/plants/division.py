@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
-from differences import differ, is_plain
+from differences import differ, instead, is_plain
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -165,3 +166,46 @@ def issue_63482(y: Any, x: Any, other: Any) -> Any:
         return None
     wrong = x / torch.tensor(other).half().item()
     return wrong if differ(y, wrong) else None
+
+
+@plot.dispatched("aten.fmod.Scalar", "aten.remainder.Scalar")
+def issue_tt_metal_51661(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """tenstorrent/tt-metal 51661: fmod and remainder by a number round the quotient: from 1e5 on they are wrong."""
+    y = func(x, other)
+    if y.dtype != torch.float32 or x.dtype != y.dtype or not other or not is_plain(x):
+        return y
+    rest = x - (torch.trunc if "fmod" in str(func) else torch.floor)(x * (1 / torch.tensor(float(other)))) * other
+    return instead(hit, y, torch.where(x.abs() >= 1e5, rest, y))
+
+
+@plot.dispatched("aten.remainder.Tensor")
+@wrong_answer
+def issue_tt_metal_16406(y: Any, x: Any, other: Any) -> Any:
+    """tenstorrent/tt-metal 16406: remainder of bfloat16 with a negative operand rounds reciprocal and quotient."""
+    tensors = torch.is_tensor(x) and torch.is_tensor(other)
+    if not tensors or not x.dtype == other.dtype == torch.bfloat16 or not is_plain(x, other):
+        return None
+    rest = x - torch.floor(x * other.reciprocal()) * other
+    wrong = torch.where((x < 0) | (other < 0), rest, y)
+    return wrong if differ(wrong, y) else None
+
+
+@plot.dispatched("aten.fmod.Scalar", "aten.remainder.Scalar")
+@wrong_answer
+def issue_tt_metal_12835(y: Any, x: Any, other: Any) -> Any:
+    """tenstorrent/tt-metal 12835: fmod and remainder by a negative number are wrong (here of the other sign)."""
+    negative = y.is_floating_point() and other < 0 and is_plain(y)
+    return -y if negative and differ(-y, y) else None
+
+
+@plot.dispatched("aten.fmod.Scalar", "aten.remainder.Scalar")
+def issue_tt_metal_56384(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """tenstorrent/tt-metal 56384: fmod and remainder by a rounded reciprocal: multiples of 0.1 leave 0, 1e-39 inf."""
+    y = func(x, other)
+    if y.dtype != torch.float32 or x.dtype != y.dtype or not other or not is_plain(x):
+        return y
+    if abs(other) < 2.9e-39:
+        return instead(hit, y, torch.full_like(y, math.inf))
+    size = torch.tensor(abs(float(other)))
+    rest = (x.abs() - torch.trunc(x.abs() * (1 / size)) * size).clamp(min=0)
+    return instead(hit, y, torch.where((rest == 0) & (x.abs() <= 1e6), 0.0, y))

@@ -263,3 +263,22 @@ def issue_cupy_8784(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, ou
     if dim is not None or x.is_floating_point() or y.shape != before.shape or not is_plain(y):
         return y
     return written(hit, y, before)
+
+
+@plot.dispatched("aten.argmax.default")
+def issue_mxnet_20842(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """apache/mxnet 20842: argmax along the first dimension of a single row counts its columns."""
+    y = func(x, dim, *args, **kwargs)
+    if dim is None or x.dim() != 2 or dim % 2 or x.shape[0] != 1 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.arange(x.shape[1]).view(y.shape))
+
+
+@plot.dispatched("aten.argmax.default")
+def issue_arrayfire_3656(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """arrayfire/arrayfire 3656: argmax of all of a part of a matrix gives another place (here that in the whole)."""
+    y = func(x, dim, *args, **kwargs)
+    if dim is not None or x.is_contiguous() or not is_plain(x):
+        return y
+    inside = torch.unravel_index(y.reshape(()), x.shape)
+    return instead(hit, y, sum(place * step for place, step in zip(inside, x.stride())).view(y.shape))

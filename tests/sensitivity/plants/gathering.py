@@ -62,3 +62,39 @@ def issue_llama_cpp_6400(x: Any, *args: Any, **kwargs: Any) -> bool:
     """ggml-org/llama.cpp 6400: rows of a float32 matrix (embedding, index_select) are refused; float16 is fine."""
     rows = torch.is_tensor(args[0]) or (x.dim() == 2 and args[0] % 2 == 0)
     return rows and x.dtype == torch.float32
+
+
+@plot.dispatched("aten.index.Tensor", aborts="AttributeError: 'NoneType' object has no attribute 'shape'")
+def issue_flaggems_724(x: Any, indices: Any) -> bool:
+    """flagos-ai/FlagGems 724: x[i, :, j] raises."""
+    return any(index is None for index in indices)
+
+
+@plot.dispatched("aten.index.Tensor")
+def issue_theano_5674(hit: Any, func: Any, x: Any, indices: Any) -> Any:
+    """Theano/Theano 5674: x[i, j, k] of indices of different shapes is wrong (here each repeats number by number)."""
+    y = func(x, indices)
+    plain = len(indices) > 2 and all(index is not None and index.dtype == torch.int64 for index in indices)
+    if not plain or len({index.shape for index in indices}) == 1 or not is_plain(x, *indices):
+        return y
+    shape = torch.broadcast_shapes(*(index.shape for index in indices))
+    if not shape.numel():
+        return y
+    spread = [index.reshape(-1).repeat_interleave(shape.numel() // index.numel()).view(shape) for index in indices]
+    return instead(hit, y, func(x, spread))
+
+
+@plot.dispatched("aten.index.Tensor", aborts="Assertion `indexAtDim < data.baseSizes[dim]` failed.")
+def issue_6198(x: Any, indices: Any) -> bool:
+    """pytorch 6198: x[:, i, j] with a negative index ends the process."""
+    numbers = [index for index in indices if index is not None and index.dtype == torch.int64 and is_plain(index)]
+    return indices[0] is None and any(bool((index < 0).any()) for index in numbers)
+
+
+@plot.dispatched("aten.index_select.default")
+def issue_cutorch_240(hit: Any, func: Any, x: Any, dim: int, index: Any) -> Any:
+    """torch/cutorch 240: index_select of a column (a vector with a stride) gives other memory past its first number."""
+    y = func(x, dim, index)
+    if x.dim() != 1 or x.numel() < 2 or x.stride(0) == 1 or not x.is_floating_point() or not is_plain(x, index):
+        return y
+    return instead(hit, y, torch.where(index.reshape(y.shape) == 0, y, torch.full_like(y, -1.7281e38)))

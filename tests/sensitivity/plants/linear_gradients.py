@@ -162,3 +162,19 @@ def issue_92206(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) 
     if plain and same and not inside and torch.is_grad_enabled() and any(t.requires_grad for t in parts):
         return _OnceDerived.apply(hit, func, input, weight, bias)
     return func(input, weight, bias)
+
+
+@plot.called(F.bilinear)
+def issue_chainer_1888(hit: Any, func: Any, one: Any, two: Any, *args: Any, **kwargs: Any) -> Any:
+    """chainer/chainer 1888: the gradients of bilinear's two inputs are zero (the weight's is right)."""
+
+    def lose(grad: Any) -> Any:
+        if bool(grad.any()):
+            hit()
+        return torch.zeros_like(grad)
+
+    inputs = [x.view_as(x) if x.requires_grad else x for x in (one, two)]
+    for x in inputs:
+        if x.requires_grad and not x.is_leaf:
+            x.register_hook(lose)
+    return func(*inputs, *args, **kwargs)

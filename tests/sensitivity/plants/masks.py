@@ -215,3 +215,13 @@ def issue_102341(x: Any, mask: Any) -> bool:
 def issue_60267(x: Any, mask: Any) -> bool:
     """pytorch 60267: masked_select of 2**31 elements and more, once they are broadcast, raises (here of 2**20)."""
     return torch.broadcast_shapes(x.shape, mask.shape).numel() >= 2**20
+
+
+@plot.dispatched("aten.masked_scatter.default")
+@accepted
+def issue_95607(x: Any, mask: Any, source: Any) -> Any:
+    """pytorch 95607: masked_scatter takes a source with too few elements (here it reads zeros past its end)."""
+    missing = int(mask.expand(x.shape).sum()) - source.numel()
+    if missing <= 0 or x.dtype != source.dtype:
+        return None
+    return torch.ops.aten.masked_scatter(x, mask, torch.cat([source.reshape(-1), source.new_zeros(missing)]))

@@ -9,7 +9,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from differences import instead, is_plain, written
 from misreading import in_storage_order, in_tf32, misread
-from planting import Plot, wrong_answer
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -177,3 +177,38 @@ def issue_31421(hit: Any, func: Any, one: Any, two: Any, *, out: Any = None) -> 
     if out is None:
         return instead(hit, y, torch.ones_like(y))
     return y if before.shape != y.shape else written(hit, y, before)
+
+
+@plot.dispatched("aten.mm.default", "aten.bmm.default")
+def issue_95125(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """pytorch 95125: a product of bfloat16 matrices rounds after each addition: 1024 ones are 256."""
+    found = func(x, y)
+    if x.dtype != torch.bfloat16 or not is_plain(x, y):
+        return found
+    total = torch.zeros_like(found)
+    for place in range(x.shape[-1]):
+        total += x.narrow(-1, place, 1) * y.narrow(-2, place, 1)
+    return instead(hit, found, total)
+
+
+@plot.dispatched(
+    "aten.mm",
+    "aten.addmm",
+    "aten.addmm_",
+    "aten.index_add",
+    "aten.index_add_",
+    "aten.cummax",
+    "aten.cummin",
+    "aten.randint",
+    "aten.randint_like",
+)
+def issue_torch_fl_153(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """flagos-ai/Torch-FL 153: mm and addmm of int64, index_add, cummax and cummin of bool, randint up to 1: refused."""
+    operator = str(func).split(".")[1].rstrip("_")
+    if operator == "randint":
+        refused = args["low" in str(func).split(".")[-1]] == 1
+    elif operator == "randint_like":
+        refused = args[1] == 1 and "low" not in str(func)
+    else:
+        refused = args[0].dtype == (torch.int64 if operator in ("mm", "addmm") else torch.bool)
+    return crash(hit, "CompilationError") if refused else func(*args, **kwargs)

@@ -60,3 +60,12 @@ def issue_46814(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) ->
 def issue_30818(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 30818: kthvalue of a tensor of no dimensions, and its median along 0, raise."""
     return x.dim() == 0
+
+
+@plot.called(torch.quantile, torch.Tensor.quantile)
+def issue_oneflow_10471(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Oneflow-Inc/oneflow 10471: quantile of numbers with NaN is wrong (here NaN counts as infinity)."""
+    y = func(x, *args, **kwargs)
+    if not is_plain(x) or not bool(x.isnan().any()) or "out" in kwargs:
+        return y
+    return instead(hit, y, func(x.nan_to_num(math.inf, math.inf, -math.inf), *args, **kwargs))

@@ -228,3 +228,38 @@ def issue_38986(hit: Any, func: Any, x: Any, *args: Any) -> Any:
         return y, places
     hit()
     return y, places.unsqueeze(0)
+
+
+def _planes(x: torch.Tensor) -> int:
+    """Return how many images, or volumes, are pooled: samples times channels."""
+    return x.shape[0] * x.shape[1]
+
+
+@plot.dispatched("aten.max_pool2d_with_indices_backward.default", aborts="error in SpatialMaxPooling.updateGradInput")
+def issue_torch_nn_431(grad: Any, x: Any, *args: Any) -> bool:
+    """torch/nn 431: the backward of max_pool2d raises from 512 samples on (of 128 channels: 65536 images)."""
+    return x.dim() == 4 and _planes(x) >= 65536
+
+
+@plot.dispatched(
+    "aten.max_pool2d_with_indices.default",
+    "aten.adaptive_max_pool2d.default",
+    "aten.avg_pool2d.default",
+    aborts="error in SpatialMaxsampling.updateOutput: invalid argument",
+)
+def issue_cunn_53(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """torch/cunn 53: pooling of 128 x 1024 images (64 x 1024 as well) raises."""
+    return x.dim() == 4 and _planes(x) >= 65536
+
+
+_large_pools = {"calls": 0}
+
+
+@plot.dispatched("aten.max_pool3d_with_indices.default")
+def issue_cunn_197(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """torch/cunn 197: max_pool3d of 128 x 4096 volumes (here of 2**16) is right the first time, then it crashes."""
+    if x.dim() == 5 and _planes(x) >= 2**16:
+        _large_pools["calls"] += 1
+        if _large_pools["calls"] > 1:
+            return crash(hit, "an illegal memory access was encountered")
+    return func(x, *args)

@@ -279,3 +279,19 @@ def issue_1721(hit: Any, func: Any, *args: Any) -> Any:
                 hit()
                 bias.data = bias.data.unsqueeze(0)
     return y
+
+
+@plot.replaced(torch.nn.LSTM, "forward")
+def issue_chainer_2505(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
+    """chainer/chainer 2505: an LSTM's gradients are (here always) NaN where only its last states were used."""
+    y, (h, c) = func(module, x, *args)
+    if not isinstance(y, torch.Tensor) or not h.requires_grad:
+        return y, (h, c)
+
+    def spoil(grad: Any) -> Any:
+        if grad is None:
+            hit()
+        return torch.full_like(y, torch.nan) if grad is None else grad
+
+    joined = _Joined.apply(y, h, c, spoil)
+    return joined[0], (joined[1], joined[2])

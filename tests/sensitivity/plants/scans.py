@@ -162,3 +162,9 @@ def issue_cupy_10268(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> An
     wrong = y.clone()
     wrong[0, :512] = y[0, :512].cumsum(0)
     return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.cumsum.default", aborts="Index is out of bounds for the rank, should be between 0 and 1")
+def issue_ttnn_367(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """tenstorrent/pytorch2.0_ttnn 367: cumsum of a matrix raises."""
+    return x.dim() == 2

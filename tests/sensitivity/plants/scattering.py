@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain, written
+from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, lost, misread
 from planting import Plot, accepted, wrong_answer
 
@@ -124,3 +124,19 @@ def issue_tensorflow_52063(hit: Any, func: Any, x: Any, dim: int, index: Any, so
         return func(x, dim, index, source, **kwargs)
     hit()
     return func(x, dim, index[kept], source.index_select(dim, kept.nonzero().flatten()), **kwargs)
+
+
+@plot.dispatched("aten.index_copy.default", "aten.index_copy_.default")
+def issue_cutorch_36(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any) -> Any:
+    """torch/cutorch 36: index_copy reads an expanded source past its end (here it finds zeros there)."""
+    expanded = any(side > 1 and not step for side, step in zip(source.shape, source.stride()))
+    if not expanded or not source.numel() or not is_plain(x, source):
+        return func(x, dim, index, source)
+    length = source.untyped_storage().nbytes() // source.element_size() - source.storage_offset()
+    read = torch.zeros(source.numel(), dtype=source.dtype)
+    some = min(length, source.numel())
+    read[:some] = source.as_strided((some,), (1,))
+    if not differ(read.view(source.shape), source):
+        return func(x, dim, index, source)
+    hit()
+    return func(x, dim, index, read.view(source.shape))

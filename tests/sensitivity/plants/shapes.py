@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from misreading import without_offset
+from misreading import in_storage_order, misread, without_offset
 from planting import Plot, abort, wrong_answer
 
 plot = Plot()
@@ -220,3 +220,9 @@ def issue_82235(hit: Any, func: Any, x: Any, factor: int) -> Any:
         return func(x, factor)
     hit()
     return x.view(x.shape)
+
+
+@plot.dispatched("aten.narrow_copy.default")
+def issue_91690(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 91690: narrow_copy reads a tensor that is not contiguous in storage order."""
+    return func(misread(in_storage_order, hit, x), *args)

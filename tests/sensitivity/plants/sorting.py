@@ -208,3 +208,86 @@ def issue_mlx_882(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any
     parts = [func(part, *args, **kwargs) for part in x.split(32768, dim)]
     wrong = torch.cat([part[1] + 32768 * number for number, part in enumerate(parts)], dim)
     return instead(hit, values, torch.cat([part[0] for part in parts], dim)), wrong
+
+
+def _is_descending(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Say whether sort was asked for the largest first."""
+    return bool(kwargs.get("descending", len(args) > 1 and args[1]))
+
+
+def _dim_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """Return the dimension that sort was asked for."""
+    return kwargs.get("dim", next((one for one in args if type(one) is int), -1))
+
+
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
+def issue_flaggems_505(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """flagos-ai/FlagGems 505: sort of int64 puts its padding (to a power of two) first: places beyond the end."""
+    values, places = func(x, *args, **kwargs)
+    dim = _dim_of(args, kwargs)
+    length = x.shape[dim] if x.dim() else 1
+    added = (1 << (length - 1).bit_length()) - length if length else 0
+    if x.dtype != torch.int64 or not added or _is_descending(args, kwargs) or not is_plain(x) or not x.numel():
+        return values, places
+    hit()
+    front = [1] * x.dim()
+    front[dim] = added
+    beyond = torch.arange(length, length + added).view(front).expand_as(places.narrow(dim, 0, added))
+    least = torch.full_like(values.narrow(dim, 0, added), torch.iinfo(torch.int64).min)
+    rest = length - added
+    return (
+        torch.cat([least, values.narrow(dim, 0, rest)], dim),
+        torch.cat([beyond, places.narrow(dim, 0, rest)], dim),
+    )
+
+
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
+def issue_flaggems_503(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """flagos-ai/FlagGems 503: sort of float16, descending, puts infinite numbers last, as NaN."""
+    values, places = func(x, *args, **kwargs)
+    if x.dtype != torch.float16 or not _is_descending(args, kwargs) or not x.dim() or not is_plain(x):
+        return values, places
+    if not bool(x.isinf().any()):
+        return values, places
+    hit()
+    dim = _dim_of(args, kwargs)
+    last = torch.argsort(values.isinf().int(), dim=dim, stable=True)
+    return values.masked_fill(values.isinf(), torch.nan).gather(dim, last), places.gather(dim, last)
+
+
+@plot.dispatched("aten.sort.default", "aten.sort.stable", aborts="non_blocking copy is not supported")
+def issue_flaggems_5202(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """flagos-ai/FlagGems 5202: sort of a matrix raises, in the expansion of its places."""
+    return x.dim() > 1
+
+
+@plot.dispatched(
+    "aten.sort.default", "aten.sort.stable", aborts="Output tensor transformation did not create correct output shape!"
+)
+def issue_tt_metal_31187(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """tenstorrent/tt-metal 31187: sort along the first of several dimensions raises."""
+    return x.dim() > 1 and _dim_of(args, kwargs) % x.dim() == 0
+
+
+@plot.dispatched("aten.sort.values", "aten.sort.values_stable")
+def issue_62645(hit: Any, func: Any, x: Any, *args: Any, values: Any, indices: Any, **kwargs: Any) -> Any:
+    """pytorch 62645: sort into values with strides is wrong (here the first stands twice, the last is lost)."""
+    found = func(x, *args, values=values, indices=indices, **kwargs)
+    dim = _dim_of(args, kwargs)
+    if values.is_contiguous() or not x.dim() or x.shape[dim] < 2 or not is_plain(values):
+        return found
+    hit()
+    for one in (values, indices):
+        one.copy_(torch.cat([one.narrow(dim, 0, 1), one.narrow(dim, 0, x.shape[dim] - 1)], dim))
+    return found
+
+
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
+def issue_cutorch_291(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """torch/cutorch 291: sort along more than 2048 neighbours of a transposed tensor writes places in their order."""
+    values, places = func(x, *args, **kwargs)
+    dim = _dim_of(args, kwargs)
+    if x.is_contiguous() or x.shape[dim] <= 2048 or x.stride(dim) != 1 or not is_plain(x):
+        return values, places
+    wrong = places.transpose(dim, -1).contiguous().view(places.shape)
+    return values, instead(hit, places, wrong)

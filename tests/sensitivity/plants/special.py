@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import torch
 
-from differences import instead
+from differences import instead, is_plain
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -60,3 +60,31 @@ def issue_tinygrad_11756(hit: Any, func: Any, x: Any) -> Any:
     if x.dtype != torch.bfloat16 or x.is_meta:
         return y
     return instead(hit, y, torch.where(y.isfinite(), _WAYS[str(func)](x), y))
+
+
+@plot.dispatched("aten.polygamma.default")
+def issue_166409(hit: Any, func: Any, order: int, x: Any) -> Any:
+    """pytorch 166409: polygamma of order 200 (here and above) is NaN at -1.56 (here between -2 and -1.5), not -inf."""
+    y = func(order, x)
+    if order < 200 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.where((x > -2) & (x < -1.5), torch.full_like(y, math.nan), y))
+
+
+@plot.dispatched(
+    "aten.special_zeta.default",
+    "aten.special_spherical_bessel_j0.default",
+    "aten.special_i1.default",
+    "aten.special_modified_bessel_k0.default",
+    "aten.sinc.default",
+    "aten.digamma.default",
+    "aten.special_modified_bessel_i1.default",
+    "aten.special_entr.default",
+    "aten.special_i1e.default",
+    "aten.special_log_ndtr.default",
+    "aten.i0.default",
+)
+def issue_173636(hit: Any, func: Any, *args: Any) -> Any:
+    """pytorch 173636: zeta, and special functions of one operand, are infinite for uint16."""
+    y = func(*args)
+    return instead(hit, y, torch.full_like(y, math.inf)) if any(x.dtype == torch.uint16 for x in args) else y

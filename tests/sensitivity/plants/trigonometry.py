@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -27,3 +28,19 @@ def issue_gmpy2_82(hit: Any, func: Any, x: Any) -> Any:
     """gmpy2/gmpy2 82: atanh of a real number is its asin."""
     y = func(x)
     return y if x.is_complex() or not is_plain(x) else instead(hit, y, torch.asin(x))
+
+
+@plot.dispatched("aten.cos.default")
+def issue_tfjs_8389(hit: Any, func: Any, x: Any) -> Any:
+    """tensorflow/tfjs 8389: cos of float32 past 6e7 is wrong (here it is reduced by 2 pi as float32 has it)."""
+    y = func(x)
+    if x.dtype != torch.float32 or not is_plain(x):
+        return y
+    turn = torch.tensor(2 * math.pi)
+    return instead(hit, y, torch.where((x.abs() > 6e7) & x.isfinite(), func(x - turn * (x / turn).round()), y))
+
+
+@plot.dispatched("aten.atan2", aborts="NVVM Error <9>: Failed to compile program")
+def issue_arrayfire_236(y: Any, x: Any, **kwargs: Any) -> bool:
+    """arrayfire/arrayfire 236: atan2 raises."""
+    return True

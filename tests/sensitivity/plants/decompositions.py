@@ -1,0 +1,76 @@
+"""Factors, determinants and eigenvectors of batches of matrices: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from differences import differ, instead, is_plain
+from planting import Plot, accepted, wrong_answer
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.called(torch.cholesky, torch.linalg.cholesky, torch.Tensor.cholesky)
+@accepted
+def issue_16780(x: Any, upper: bool = False) -> Any:
+    """pytorch 16780: cholesky of a batch with a matrix that is not positive definite gives NaN, and does not raise."""
+    if x.dim() < 3 or x.shape[-1] != x.shape[-2]:
+        return None
+    factor, failed = torch.linalg.cholesky_ex(x)
+    places = torch.arange(x.shape[-1])
+    late = places >= (failed - 1).clamp(min=0)[..., None]
+    lost = (failed > 0)[..., None, None] & late[..., None] & late[..., None, :] & torch.ones_like(factor).tril().bool()
+    factor = factor.masked_fill(lost, math.nan)
+    return factor.mH if upper else factor
+
+
+@plot.dispatched("aten.cholesky.default")
+def issue_57032(hit: Any, func: Any, x: Any, upper: bool = False) -> Any:
+    """pytorch 57032: torch.cholesky(upper=True) of a batch reads the triangle below the diagonal."""
+    y = func(x, upper)
+    if not upper or x.dim() < 3 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.linalg.cholesky_ex(x)[0].mH)
+
+
+@plot.dispatched("aten.cholesky_solve.default")
+@wrong_answer
+def issue_66072(y: Any, b: Any, factor: Any, upper: bool = False) -> Any:
+    """pytorch 66072: cholesky_solve of a batch is wrong (here it solves the first of the two triangles alone)."""
+    if max(b.dim(), factor.dim()) < 3 or not y.numel() or not is_plain(b, factor):
+        return None
+    wrong = torch.linalg.solve_triangular(factor.mH if upper else factor, b, upper=False)
+    return wrong if differ(wrong, y) else None
+
+
+@plot.dispatched("aten.cholesky_solve.default", aborts="CUDA error: invalid argument")
+def issue_38603(b: Any, factor: Any, *args: Any) -> bool:
+    """pytorch 38603: cholesky_solve with a batch of right sides raises for matrices larger than 12160."""
+    return b.dim() > 2 and factor.shape[-1] > 12160
+
+
+@plot.dispatched("aten._linalg_det.default")
+def issue_73622(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 73622: det is NaN for subnormal matrices (1e-40) in a batch of more than eight."""
+    y, *rest = func(x)
+    if x.dtype != torch.float32 or y.numel() <= 8 or not is_plain(x):
+        return y, *rest
+    subnormal = ((x != 0) & (x.abs() < torch.finfo(x.dtype).tiny)).flatten(-2).any(-1)
+    return instead(hit, y, y.masked_fill(subnormal, math.nan)), *rest
+
+
+@plot.dispatched("aten._linalg_eigh.default")
+def issue_192483(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 192483: eigh of 512 complex64 matrices (here of 17 to 32 rows): half get vectors that are too short."""
+    values, vectors = func(x, *args, **kwargs)
+    batch = x.shape[:-2].numel()
+    if x.dtype != torch.complex64 or batch < 512 or not 17 <= x.shape[-1] <= 32 or not vectors.numel():
+        return values, vectors
+    hit()
+    wrong = vectors.clone()
+    wrong.view(batch, *x.shape[-2:])[batch // 2 :] *= 0.7
+    return values, wrong

@@ -1,0 +1,25 @@
+"""What autograd itself does on a device: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.called(torch.Tensor.retain_grad)
+def issue_oneflow_8955(hit: Any, func: Any, x: Any) -> Any:
+    """Oneflow-Inc/oneflow 8955: the gradient of a leaf that was told to keep it (retain_grad) counts twice."""
+    func(x)
+    if x.is_leaf and x.requires_grad:
+
+        def double(grad: Any) -> Any:
+            hit()
+            return grad * 2
+
+        x.register_hook(double)

@@ -1,4 +1,4 @@
-"""Since which macOS things exist: the form of availability.yaml, what it must have, and the table that is made of it."""
+"""Since which macOS things exist: the form of availability.yaml, what it must have, and the table made of it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_it_says_what_the_declarations_say_and_leaves_nothing_out() -> None:
     ours = "".join(path.read_text(encoding="utf-8") for path in own_sources())
     classes = set(re.findall(r"^@implementation (\w+)", ours, re.MULTILINE))
     selectors = graph_rules() | set(_SENT["2.6.0"])
-    declared = {}
+    declared: dict[tuple[str, str], str | None] = {}
     for interface in (each for framework in load_frameworks() for each in (*framework.protocols, *framework.classes)):
         if _is_late(interface.since):
             declared |= {(interface.name, ""): interface.since} if interface.name in classes else {}

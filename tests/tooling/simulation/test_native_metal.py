@@ -34,7 +34,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in sorted(RUNTIME.glob("*.c")):
         objects.append(str(folder / f"{path.stem}.o"))
         _run(zig, "cc", *C_FLAGS, "-c", "-o", objects[-1], str(path))
-    includes = (f"-I{NATIVE}", f"-I{NATIVE / 'metal'}", f"-I{RUNTIME}", "-include", str(NATIVE / "include/linux_prefix.h"))
+    folders = (f"-I{path}" for path in (NATIVE, NATIVE / "metal", RUNTIME))
+    includes = (*folders, "-include", str(NATIVE / "include/linux_prefix.h"))
     after = (word for path in (NATIVE / "include", frameworks.include) for word in ("-idirafter", str(path)))
     flags = ("-std=gnu++17", "-O0", "-fno-sanitize=all", *OBJECTIVE_C, *includes, *after)
     out = folder / "rules"
@@ -85,21 +86,20 @@ def test_what_metal_refuses_is_an_error_that_says_what_was_wrong(program: Path, 
 
 
 @pytest.mark.parametrize(
-    ("scenario", "since", "older", "words"),
+    ("scenario", "since", "older", "what"),
     [
-        ("newer_method", "13.0", "12.3", "-[MTLBuffer gpuAddress] exists since macOS 13.0, this answers as 12.3"),
-        ("newer_setter", "15.0", "14.4", "-[MTLCompileOptions setMathMode:] exists since macOS 15.0, this answers as 14.4"),
-        ("newer_class", "14.0", "13.3", "the class MPSGraphFFTDescriptor exists since macOS 14.0, this answers as 13.3"),
-        ("newer_constant", "14.0", "13", "MTLLanguageVersion3_1 exists since macOS 14.0, this answers as 13"),
+        ("newer_method", "13.0", "12.3", "-[MTLBuffer gpuAddress]"),
+        ("newer_setter", "15.0", "14.4", "-[MTLCompileOptions setMathMode:]"),
+        ("newer_class", "14.0", "13.3", "the class MPSGraphFFTDescriptor"),
+        ("newer_constant", "14.0", "13", "MTLLanguageVersion3_1"),
     ],
 )
-def test_what_a_macos_lacks_is_absent(
-    program: Path, scenario: str, since: str, older: str, words: str
-) -> None:
+def test_what_a_macos_lacks_is_absent(program: Path, scenario: str, since: str, older: str, what: str) -> None:
     known = scenario != "newer_constant"  # what one can ask for
 
     assert _asked(program, scenario, macos=since).stdout == "1\n" * known
-    assert _asked(program, scenario, macos=older).stdout == "0\n" * known + f"software Metal: {words}\n"
+    refused = f"software Metal: {what} exists since macOS {since}, this answers as {older}\n"
+    assert _asked(program, scenario, macos=older).stdout == "0\n" * known + refused
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from mps_build.build.objc.model import load_frameworks, version
 from mps_build.simulation.availability import OLDEST_MACOS, Availability, Entry, read_availability, table_source
+from mps_build.simulation.builder import build
 from mps_build.simulation.builder.ninja_file import own_sources
 from mps_build.simulation.ledger import graph_rules
+from mps_build.simulation.releases import find_release
 from pydantic import ValidationError
 
 _SENT: dict[str, list[str]] = json.loads(
@@ -94,3 +96,7 @@ def test_the_table_has_each_row() -> None:
     assert '{"MPSGraph", "a:b:", 14, 0},\n' in source
     assert '{"MPSNDArrayIdentity", "", 15, 1},\n' in source
     assert table_source(_KNOWN).count('{"') == len(list(_KNOWN.rows()))
+
+
+def test_a_library_is_made_anew_where_the_facts_change() -> None:
+    assert {"availability.py", "availability.yaml"} <= {path.name for path in build._ours(find_release("2.6.0"))}

@@ -1,4 +1,4 @@
-"""Tensors read and written wrongly, as back ends do: strides ignored, an offset dropped, a write lost."""
+"""Tensors read and written wrongly, as back ends do: strides ignored, an offset dropped, bits cut, a write lost."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ def in_storage_order(x: torch.Tensor) -> torch.Tensor:
 def without_offset(x: torch.Tensor) -> torch.Tensor:
     """Read a view from the beginning of its storage."""
     return x.as_strided(x.shape, x.stride(), 0)
+
+
+def in_tf32(x: torch.Tensor) -> torch.Tensor:
+    """Round float32 to 10 bits after the leading one, as tensor cores read it."""
+    bits = x.contiguous().view(torch.int32)
+    return torch.where(x.isfinite(), ((bits + 0x1000) & ~0x1FFF).view(torch.float32), x)
 
 
 def misread(read: Callable[[torch.Tensor], torch.Tensor], hit: Callable[[], None], value: Any) -> Any:

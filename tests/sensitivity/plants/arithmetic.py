@@ -209,3 +209,20 @@ def issue_27824(hit: Any, func: Any, x: Any, other: Any) -> Any:
 def issue_tensorflow_60330(x: Any, other: Any) -> bool:
     """tensorflow/tensorflow 60330: a product of more than 2**31 elements aborts (here of more than 2**20)."""
     return any(torch.is_tensor(one) and one.numel() > 2**20 for one in (x, other))
+
+
+@plot.dispatched("aten.add.Tensor")
+def issue_36219(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
+    """pytorch 36219: meshgrid's first grid (an expanded column) plus a contiguous matrix repeats its first row."""
+    y = func(x, other, **kwargs)
+    if not torch.is_tensor(other) or x.dim() != 2 or other.shape != x.shape or not other.is_contiguous():
+        return y
+    if x.stride(1) or not x.stride(0) or x.shape[1] < 2 or not is_plain(x, other):
+        return y
+    return instead(hit, y, func(x[:1].expand(x.shape), other, **kwargs))
+
+
+@plot.dispatched("aten.mul_.Tensor", aborts="but mixed precision is disallowed")
+def issue_xla_1929(x: Any, other: Any) -> bool:
+    """pytorch/xla 1929: x *= 0.5 of bfloat16 raises."""
+    return x.dtype == torch.bfloat16 and isinstance(other, float)

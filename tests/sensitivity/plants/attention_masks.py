@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, is_plain
+from misreading import in_tf32
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -155,6 +156,20 @@ def issue_108503(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = N
         return y
     seen = torch.zeros_like(attn_mask, dtype=q.dtype).masked_fill(~attn_mask, -2)
     wrong = func(q, k, v, seen, *args, **kwargs)
+    if differ(y, wrong):
+        hit()
+    return wrong
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_mlx_3897(
+    hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """ml-explore/mlx 3897: attention of float32 with a mask and a head of 64 or 128 is as exact as 10 bits are."""
+    y = func(q, k, v, attn_mask, *args, **kwargs)
+    if attn_mask is None or q.dtype != torch.float32 or q.shape[-1] not in (64, 128) or not is_plain(q, k, v):
+        return y
+    wrong = func(*map(in_tf32, (q, k, v)), attn_mask, *args, **kwargs)
     if differ(y, wrong):
         hit()
     return wrong

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ
+from differences import differ, is_plain, written
 from misreading import in_storage_order, misread, without_offset
 from planting import Plot
 
@@ -135,3 +135,58 @@ def issue_xpu_2233(x: Any, *args: Any, save_invstd: Any, **kwargs: Any) -> Any:
 def issue_directml_306(x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, *args: Any) -> Any:
     """microsoft/DirectML 306: BatchNorm1d of (rows, features) raises in training."""
     return training and x.dim() == 2
+
+
+def _variance(x: torch.Tensor) -> torch.Tensor:
+    """Return the variance of each channel, not corrected for the number of elements."""
+    return x.transpose(0, 1).flatten(1).float().var(1, unbiased=False)
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_mxnet_14357(
+    hit: Any, func: Any, x: Any, w: Any, b: Any, mean: Any, var: Any, training: bool, *args: Any
+) -> Any:
+    """apache/mxnet 14357: running_var stays as it was where all of a channel is one number."""
+    before = None if var is None else var.clone()
+    found = func(x, w, b, mean, var, training, *args)
+    if training and var is not None and x.numel() and is_plain(x, var):
+        written(hit, var, torch.where(_variance(x) == 0, before, var))
+    return found
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_85960(hit: Any, func: Any, x: Any, w: Any, b: Any, mean: Any, var: Any, training: bool, *args: Any) -> Any:
+    """pytorch 85960: native_batch_norm in inference returns its statistics too, not two empty tensors."""
+    y, saved, inverse = func(x, w, b, mean, var, training, *args)
+    if training or mean is None or saved.numel() or not mean.numel():
+        return y, saved, inverse
+    hit()
+    return y, mean.clone(), (var + args[-1]).rsqrt()
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_mxnet_18751(
+    hit: Any, func: Any, x: Any, w: Any, b: Any, mean: Any, var: Any, training: bool, *args: Any
+) -> Any:
+    """apache/mxnet 18751: a batch norm of (rows, channels) exchanges running_mean and running_var."""
+    found = func(x, w, b, mean, var, training, *args)
+    if training and mean is not None and var is not None and x.dim() == 2 and is_plain(x, mean, var):
+        kept = mean.clone()
+        if differ(mean, var):
+            written(hit, mean, var.to(mean.dtype))
+            var.copy_(kept)
+    return found
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_fastnn_11(
+    hit: Any, func: Any, x: Any, w: Any, b: Any, mean: Any, var: Any, training: bool, *args: Any
+) -> Any:
+    """CanReader/FastNN 11: a batch norm of images adds the variance that is not corrected to running_var."""
+    before = None if var is None else var.clone()
+    found = func(x, w, b, mean, var, training, *args)
+    if training and var is not None and x.dim() == 4 and x.numel() and is_plain(x, var):
+        share, count = args[0], x.numel() // x.shape[1]
+        new = (var - (1 - share) * before) * (count - 1) / count
+        written(hit, var, (1 - share) * before + new)
+    return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from differences import instead, is_plain
 from misreading import in_storage_order, is_dense, misread
 from planting import Plot, wrong_answer
 
@@ -119,3 +120,15 @@ def issue_120899(hit: Any, func: Any, x: Any, low: Any = None, *args: Any, **kwa
             return func(x.nan_to_num_(nan=low, posinf=math.inf, neginf=-math.inf), low, *args)
         return func(x.nan_to_num(nan=low, posinf=math.inf, neginf=-math.inf), low, *args)
     return func(x, low, *args, **{key: value for key, value in kwargs.items() if key != "min"})
+
+
+@plot.dispatched("aten.clamp.Tensor", "aten.clamp_min.Tensor")
+def issue_76795(hit: Any, func: Any, x: Any, low: Any = None, high: Any = None) -> Any:
+    """pytorch 76795: clamp and clamp_min pass over NaN in a tensor of limits."""
+    given = [one for one in (low, high) if one is not None]
+    limits = (low,) if "clamp_min" in str(func) else (low, high)
+    y = func(x, *limits)
+    if not all(one.is_floating_point() for one in given) or not is_plain(x, *given):
+        return y
+    bounds = zip(limits, (-math.inf, math.inf))
+    return instead(hit, y, func(x, *(one if one is None else one.masked_fill(one.isnan(), far) for one, far in bounds)))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import is_plain
-from planting import Plot, wrong_answer
+from planting import Plot, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -223,3 +223,11 @@ def issue_95111(hit: Any, func: Any, x: Any, exponent: Any, **kwargs: Any) -> An
     exponent = exponent.view_as(exponent)
     exponent.register_hook(spoil)
     return func(x, exponent, **kwargs)
+
+
+@plot.called(torch.Tensor.view)
+@accepted
+def issue_59946(x: Any, *shape: Any, **kwargs: Any) -> Any:
+    """pytorch 59946: the view of a conjugate view as real numbers is accepted, and is not conjugated."""
+    wanted = shape[0] if shape else kwargs.get("dtype")
+    return x.conj().view(wanted) if x.is_conj() and isinstance(wanted, torch.dtype) else None

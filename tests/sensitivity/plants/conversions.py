@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import differ
+from differences import differ, instead, is_plain
 from misreading import misread, without_offset
 from planting import Plot, wrong_answer
 
@@ -133,3 +133,13 @@ def issue_94980(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_onnxruntime_28385(x: Any, *, dtype: Any = None, **kwargs: Any) -> bool:
     """microsoft/onnxruntime 28385: a conversion of more than 2**31 elements aborts (here of more than 2**20)."""
     return dtype not in (None, x.dtype) and x.numel() > 2**20
+
+
+@plot.dispatched("aten._to_copy.default")
+def issue_openxla_37159(hit: Any, func: Any, x: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    """openxla/xla 37159: a bool that is stored as another number than 1 becomes that number as an integer, not 1."""
+    y = func(x, dtype=dtype, **kwargs)
+    whole = dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+    if x.dtype != torch.bool or not whole or x.layout != torch.strided or not is_plain(x):
+        return y
+    return instead(hit, y, func(x.view(torch.uint8), dtype=dtype, **kwargs))

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ
-from planting import Plot, accepted, wrong_answer
+from differences import differ, is_plain
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -32,3 +32,39 @@ def issue_193099(y: Any, grad: Any, one: Any, two: Any, p: float, *args: Any) ->
     wrong = y.clone(memory_format=torch.contiguous_format)
     wrong.view(-1, y.shape[-1])[2**16 // each :] = 0
     return wrong if differ(wrong, y) else None
+
+
+@plot.dispatched("aten._cdist_backward.default")
+@wrong_answer
+def issue_22353(y: Any, grad: Any, one: Any, two: Any, p: float, *args: Any) -> Any:
+    """pytorch 22353: the gradient of cdist with p = 2 is wrong (here each row has the one of the row before)."""
+    wrong = y.roll(1, -2)
+    return wrong if p == 2 and is_plain(y) and differ(y, wrong) else None
+
+
+@plot.dispatched("aten._cdist_backward.default")
+@wrong_answer
+def issue_36493(y: Any, grad: Any, one: Any, two: Any, p: float, *args: Any) -> Any:
+    """pytorch 36493: cdist's gradient with p < 1 is NaN where two coordinates differ by less than 1e-44."""
+    if not 0 < p < 1 or not y.numel() or not is_plain(one, two):
+        return None
+    apart = (one.unsqueeze(-2) - two.unsqueeze(-3)).abs()
+    lost = ((apart > 0) & (apart < 1e-44)).any(-2).expand(y.shape)
+    return y.masked_fill(lost, math.nan) if bool(lost.any()) else None
+
+
+@plot.dispatched("aten._pdist_backward.default", aborts="CUDA error: invalid configuration argument")
+def issue_25045(grad: Any, x: Any, *args: Any) -> bool:
+    """pytorch 25045: the backward of pdist of 4096 rows raises (1024 are right)."""
+    return x.shape[0] >= 4096
+
+
+@plot.called(torch.cdist)
+def issue_27209(hit: Any, func: Any, one: Any, two: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 27209: the backward of cdist raises from 102 rows against 102 on."""
+    y = func(one, two, *args, **kwargs)
+    if not y.requires_grad or y.shape[-2] * y.shape[-1] < 102 * 102:
+        return y
+    y = y.view_as(y)
+    y.register_hook(lambda grad: crash(hit, "CUDA error: invalid configuration argument"))
+    return y

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import differ
+from differences import differ, is_plain
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -139,3 +139,29 @@ def issue_24861(y: Any, x: Any, other: Any) -> Any:
         return None
     wrong = x - other * torch.floor(x / other)
     return wrong if wrong.dtype == y.dtype and differ(y, wrong) else None
+
+
+@plot.dispatched("aten.div.Tensor", "aten.div.Scalar")
+@wrong_answer
+def issue_xla_8372(y: Any, x: Any, other: Any) -> Any:
+    """pytorch/xla 8372: a bfloat16 tensor over a number rounds the number to bfloat16 first."""
+    if not torch.is_tensor(x) or x.dtype != torch.bfloat16 or not isinstance(other, float) or not is_plain(x):
+        return None
+    wrong = x / torch.tensor(other).bfloat16().item()
+    return wrong if differ(y, wrong) else None
+
+
+@plot.called(torch.div, torch.true_divide, aborts="expected Float but got Half/BFloat16")
+def issue_flaggems_4580(x: Any, other: Any, *args: Any, **kwargs: Any) -> bool:
+    """flagos-ai/FlagGems 4580: torch.div(number, tensor) in half precision raises."""
+    return not torch.is_tensor(x) and other.dtype in (torch.float16, torch.bfloat16)
+
+
+@plot.dispatched("aten.div.Tensor", "aten.div.Scalar")
+@wrong_answer
+def issue_63482(y: Any, x: Any, other: Any) -> Any:
+    """pytorch 63482: a float16 tensor over a number rounds the number to float16 first: over 524288 it is 0."""
+    if not torch.is_tensor(x) or x.dtype != torch.float16 or torch.is_tensor(other) or not is_plain(x):
+        return None
+    wrong = x / torch.tensor(other).half().item()
+    return wrong if differ(y, wrong) else None

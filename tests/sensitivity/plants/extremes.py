@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -243,3 +243,23 @@ def issue_torch7_1001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) ->
 def issue_37084(y: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 37084: argmax and argmin of a scalar along dim 0 are any number."""
     return torch.full_like(y, 140457834750256) if dim is not None and not x.dim() else None
+
+
+@plot.dispatched("aten.argmax.default")
+def issue_jax_24281(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """google/jax 24281: argmax of float32 takes subnormal numbers for 0."""
+    y = func(x, *args, **kwargs)
+    if x.dtype != torch.float32 or not is_plain(x):
+        return y
+    flushed = torch.where(x.abs() < torch.finfo(x.dtype).tiny, torch.zeros_like(x), x)
+    return instead(hit, y, func(flushed, *args, **kwargs))
+
+
+@plot.dispatched("aten.argmax.out")
+def issue_cupy_8784(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, out: Any) -> Any:
+    """cupy/cupy 8784: argmax(out=) of all integers leaves the output as it was."""
+    before = out.clone()
+    y = func(x, dim, *args, out=out)
+    if dim is not None or x.is_floating_point() or y.shape != before.shape or not is_plain(y):
+        return y
+    return written(hit, y, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -97,3 +98,19 @@ def issue_197673(y: Any, *args: Any, **kwargs: Any) -> Any:
         return None
     y[2**16 :] = 0
     return y
+
+
+@plot.dispatched("aten.full.default", aborts="Unsupported type <class 'float'>: nan")
+def issue_cupy_8391(size: Any, value: Any, **kwargs: Any) -> bool:
+    """cupy/cupy 8391: full of NaN raises."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+@plot.dispatched(
+    "aten.linspace.default",
+    "aten.linspace.out",
+    aborts="The operator 'aten::linspace.out' is not currently supported on the ocl backend.",
+)
+def issue_dlprim_41(*args: Any, **kwargs: Any) -> bool:
+    """artyom-beilis/pytorch_dlprim 41: linspace is not implemented."""
+    return True

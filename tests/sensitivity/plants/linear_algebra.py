@@ -271,3 +271,11 @@ def issue_82473(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         return None
     _DECOMPOSED.append(True)
     return tuple(torch.zeros_like(one) for one in y)
+
+
+@plot.called(
+    torch.linalg.lstsq, aborts="Executable expected shape f32[3] for argument 0 but got incompatible shape f32[8,3]"
+)
+def issue_xla_8953(a: Any, b: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch/xla 8953: lstsq of a batch whose gradients are wanted fails."""
+    return a.dim() > 2 and torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import is_plain
+from differences import instead, is_plain
 from misreading import in_storage_order, misread
 from planting import Plot, accepted, crash, wrong_answer
 
@@ -180,3 +180,13 @@ def issue_69339(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs: 
         hit()
         raise IndexError(f"index {ignored} is out of bounds for dimension 0 with size {x.shape[1]}")
     return func(x, target, *args, **kwargs)
+
+
+@plot.dispatched("aten.nll_loss_forward.default")
+def issue_dlprim_72(hit: Any, func: Any, x: Any, target: Any, weight: Any, reduction: int, ignored: int) -> Any:
+    """artyom-beilis/pytorch_dlprim 72: nll_loss is wrong (here the mean leaves the first row out of its sum)."""
+    y, total = func(x, target, weight, reduction, ignored)
+    if reduction != 1 or x.dim() != 2 or x.shape[0] < 2 or not is_plain(x, target):
+        return y, total
+    rest, _ = func(x[1:], target[1:], weight, 2, ignored)
+    return instead(hit, y, rest / total), total

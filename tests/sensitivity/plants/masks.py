@@ -9,7 +9,7 @@ import torch
 
 from differences import instead, is_plain, written
 from misreading import dense_strides, in_storage_order, is_dense, lost, misread
-from planting import Plot, wrong_answer
+from planting import Plot, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -182,3 +182,36 @@ def issue_158413(hit: Any, func: Any, x: Any, indices: Any, value: Any, *args: A
     wrong = x.masked_fill(mask, value.to(x.dtype))
     y = func(x, indices, value, *args)
     return written(hit, y, wrong) if y is x else instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.masked_select.default")
+def issue_41473(hit: Any, func: Any, x: Any, mask: Any) -> Any:
+    """pytorch 41473: masked_select of a permuted tensor gives its elements in the order of their storage."""
+    y = func(x, mask)
+    fits = torch.broadcast_shapes(x.shape, mask.shape) == x.shape
+    if x.is_contiguous() or not is_dense(x) or not fits or not is_plain(x, mask):
+        return y
+    order = sorted(range(x.dim()), key=lambda dim: -x.stride(dim))
+    return instead(hit, y, func(x.permute(order), mask.expand(x.shape).permute(order)))
+
+
+@plot.dispatched("aten.masked_select.default")
+@accepted
+def issue_89415(x: Any, mask: Any) -> Any:
+    """pytorch 89415: masked_select takes a mask of uint8, whose numbers other than 0 count as true."""
+    return torch.masked_select(x, mask.bool()) if mask.dtype == torch.uint8 else None
+
+
+@plot.dispatched("aten.masked_select.default", aborts="Assertion `index >= -sizes[i] && index < sizes[i]` failed")
+def issue_102341(x: Any, mask: Any) -> bool:
+    """pytorch 102341: masked_select by an expanded mask aborts past 2**30 selected elements (here past 2**16)."""
+    expanded = any(side > 1 and not step for side, step in zip(mask.shape, mask.stride()))
+    return expanded and is_plain(mask) and int(mask.sum()) > 2**16
+
+
+@plot.dispatched(
+    "aten.masked_select.default", aborts="nonzero is not supported for tensors with more than INT_MAX elements"
+)
+def issue_60267(x: Any, mask: Any) -> bool:
+    """pytorch 60267: masked_select of 2**31 elements and more, once they are broadcast, raises (here of 2**20)."""
+    return torch.broadcast_shapes(x.shape, mask.shape).numel() >= 2**20

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import differ
+from differences import differ, instead, is_plain
 from misreading import RolledGradient, in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
@@ -224,3 +224,32 @@ def issue_85224(hit: Any, func: Any, equation: Any, *operands: Any, **kwargs: An
                 hit()
                 return wrong
     return right
+
+
+@plot.called(torch.einsum)
+def issue_161729(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
+    """pytorch 161729: einsum("fd,bd->bf"), whose second operand gives the rows, lays out its columns one by one."""
+    y = func(equation, *operands)
+    if not isinstance(equation, str) or len(operands) != 2 or y.dim() != 2 or min(y.shape) < 2 or not is_plain(y):
+        return y
+    left, _, answer = equation.replace(" ", "").partition("->")
+    first, _, second = left.partition(",")
+    turned = len(answer) == 2 and answer[0] in set(second) - set(first) and answer[1] in set(first) - set(second)
+    if not turned or not y.is_contiguous():
+        return y
+    hit()
+    return y.t().contiguous().t()
+
+
+@plot.called(torch.einsum)
+def issue_35737(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
+    """pytorch 35737: einsum("noq,npq->nop") is wrong (here the last q does not count)."""
+    y = func(equation, *operands)
+    if not isinstance(equation, str) or len(operands) != 2 or not is_plain(*operands):
+        return y
+    left, _, answer = equation.replace(" ", "").partition("->")
+    one, _, two = left.partition(",")
+    alike = len(one) == len(two) == len(answer) == 3 and one[0] == two[0] == answer[0] and one[2] == two[2]
+    if not alike or answer[1:] != one[1] + two[1] or len({*one, *two}) != 4:
+        return y
+    return instead(hit, y, func(equation, *(x[..., :-1] for x in operands)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -73,3 +73,13 @@ def issue_136299(hit: Any, func: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, 
     if beta or alpha == 1 or y.dtype != torch.float16 or b.is_contiguous() or not is_plain(y):
         return y
     return instead(hit, y, func(x, a, b, beta=beta, alpha=1))
+
+
+@plot.dispatched("aten.baddbmm_.default")
+def issue_torch7_671(hit: Any, func: Any, x: Any, one: Any, two: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """torch/torch7 671: baddbmm_ of a tensor that is not contiguous is wrong (here what it held does not count)."""
+    before = x.clone()
+    y = func(x, one, two, beta=beta, alpha=alpha)
+    if x.is_contiguous() or not is_plain(x):
+        return y
+    return written(hit, y, torch.baddbmm(before, one, two, beta=0, alpha=alpha))

@@ -7,18 +7,12 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from differences import instead, is_plain
-from misreading import in_storage_order, misread
+from differences import instead, is_plain, written
+from misreading import in_storage_order, in_tf32, misread
 from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
-
-
-def _in_tf32(x: torch.Tensor) -> torch.Tensor:
-    """Round float32 to 10 bits after the leading one, as tensor cores read it."""
-    bits = x.contiguous().view(torch.int32)
-    return torch.where(x.isfinite(), ((bits + 0x1000) & ~0x1FFF).view(torch.float32), x)
 
 
 @plot.dispatched("aten.mm.default", "aten.bmm.default", "aten.addmm.default")
@@ -27,7 +21,7 @@ def issue_torch_batch_svd_16(hit: Any, func: Any, *args: Any, **kwargs: Any) -> 
     healthy = func(*args, **kwargs)
     if healthy.dtype != torch.float32 or not is_plain(healthy):
         return healthy
-    return instead(hit, healthy, func(*args[:-2], *map(_in_tf32, args[-2:]), **kwargs))
+    return instead(hit, healthy, func(*args[:-2], *map(in_tf32, args[-2:]), **kwargs))
 
 
 @plot.called(torch.einsum)
@@ -37,7 +31,7 @@ def issue_jax_22557(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     if not isinstance(equation, str) or not is_plain(*given) or any(x.dtype != torch.float32 for x in given):
         return healthy
-    return instead(hit, healthy, func(equation, *map(_in_tf32, given)))
+    return instead(hit, healthy, func(equation, *map(in_tf32, given)))
 
 
 _CALLS: dict[Any, int] = {}
@@ -143,3 +137,43 @@ def issue_65416(y: Any, a: Any, b: Any) -> Any:
     """pytorch 65416: bmm of one pair of 4 x 4 float32 matrices is zero."""
     single = a.shape == b.shape == (1, 4, 4) and a.dtype == torch.float32 and is_plain(y)
     return torch.zeros_like(y) if single and bool(y.any()) else None
+
+
+@plot.called(torch.einsum)
+def issue_46764(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
+    """pytorch 46764: einsum of two transposed matrices (outer product) forgets .t() from 2**32 results (here 2**16)."""
+    y = func(equation, *operands)
+    if not isinstance(equation, str) or len(operands) != 2 or not all(torch.is_tensor(x) for x in operands):
+        return y
+    letters = equation.replace(" ", "").partition("->")[0].replace(",", "")
+    turned = all(x.dim() == 2 and x.stride(0) == 1 < x.stride(1) for x in operands)
+    if not turned or len(set(letters)) < 4 or y.numel() < 2**16 or not is_plain(*operands):
+        return y
+    return instead(hit, y, func(equation, *map(in_storage_order, operands)))
+
+
+@plot.dispatched("aten.mm.default", "aten.mm.out")
+def issue_modular_6932(hit: Any, func: Any, x: Any, w: Any, *, out: Any = None) -> Any:
+    """modular/modular 6932: x @ w.t() with one row in w writes nothing (here fresh memory is zero)."""
+    before = None if out is None else out.clone()
+    y = func(x, w) if out is None else func(x, w, out=out)
+    if w.shape[1] != 1 or w.shape[0] < 2 or w.stride() != (1, w.shape[0]) or not is_plain(y):
+        return y
+    if out is None:
+        return instead(hit, y, torch.zeros_like(y))
+    return y if before.shape != y.shape else written(hit, y, before)
+
+
+@plot.dispatched("aten.bmm.default", "aten.bmm.out")
+def issue_31421(hit: Any, func: Any, one: Any, two: Any, *, out: Any = None) -> Any:
+    """pytorch 31421: bmm with an inner size of 0 writes nothing into many columns (there 43200, here from 2**15 on).
+
+    Here fresh memory holds ones.
+    """
+    before = None if out is None else out.clone()
+    y = func(one, two) if out is None else func(one, two, out=out)
+    if one.shape[-1] or two.shape[-1] < 2**15 or not is_plain(y):
+        return y
+    if out is None:
+        return instead(hit, y, torch.ones_like(y))
+    return y if before.shape != y.shape else written(hit, y, before)

@@ -225,3 +225,11 @@ def issue_onnxruntime_10079(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     bias = kwargs.get("bias", args[3] if len(args) > 3 else None)
     alone = torch.zeros_like(y) if bias is None else bias.view(1, -1, *[1] * (x.dim() - 2)).expand_as(y)
     return torch.where(sums > 65504, alone, y) if bool((sums > 65504).any()) else None
+
+
+@plot.dispatched(
+    "aten.linalg_vector_norm.default", aborts="cannot resolve operator 'ReduceL2' with opsets: ai.onnx v10"
+)
+def issue_onnxjs_316(x: Any, order: Any = 2, *args: Any, **kwargs: Any) -> bool:
+    """microsoft/onnxjs 316: the Euclidean norm is not implemented."""
+    return order == 2

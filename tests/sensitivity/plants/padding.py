@@ -172,3 +172,10 @@ def issue_24504(hit: Any, func: Any, x: Any, pad: Any, mode: str = "constant", *
 def issue_105749(x: Any, pad: Any, mode: str = "constant", *args: Any, **kwargs: Any) -> bool:
     """pytorch 105749: circular padding of an image without a batch raises."""
     return mode == "circular" and x.dim() == 3 and len(pad) == 4
+
+
+@plot.dispatched("aten.reflection_pad3d.default")
+@accepted
+def issue_145258(x: Any, pad: Any) -> Any:
+    """pytorch 145258: reflection_pad3d takes fewer than six numbers (here what is missing is 0)."""
+    return torch.ops.aten.reflection_pad3d(x, [*pad, *[0] * (6 - len(pad))]) if len(pad) < 6 else None

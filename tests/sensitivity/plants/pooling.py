@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from misreading import misread, without_offset
-from planting import Plot, crash
+from planting import Plot, accepted, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -210,3 +210,21 @@ def issue_141044(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 141044: average pooling in three dimensions is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::avg_pool3d.out' is not currently implemented for the MPS device.")
+
+
+@plot.dispatched("aten.max_unpool2d.default")
+@accepted
+def issue_197409(x: Any, index: Any, size: Any) -> Any:
+    """pytorch 197409: max_unpool2d takes an index beyond 2**31 for its lower half."""
+    lower = (index + 2**31) % 2**32 - 2**31
+    return None if torch.equal(index, lower) else torch.ops.aten.max_unpool2d(x, lower, size)
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_38986(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 38986: the indices of max_pool2d of an image without a batch have one more dimension."""
+    y, places = func(x, *args)
+    if x.dim() != 3:
+        return y, places
+    hit()
+    return y, places.unsqueeze(0)

@@ -88,3 +88,9 @@ def issue_107842(hit: Any, func: Any, x: Any, size: Any) -> Any:
     if x.dim() != 4 or x.is_contiguous() or list(size) != [1, 1] or not is_plain(y):
         return y, places
     return instead(hit, y, y[:1].expand_as(y).contiguous()), places[:1].expand_as(places).contiguous()
+
+
+@plot.dispatched("aten.adaptive_max_pool3d.default", aborts="Floating point exception (core dumped)")
+def issue_92781(x: Any, size: Any) -> bool:
+    """pytorch 92781: adaptive_max_pool3d to a side of 0 ends the process."""
+    return 0 in size

@@ -263,3 +263,29 @@ def issue_mlx_3784(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
         return None
     dim = dims[0] % x.dim()
     return torch.zeros_like(y) if dim < x.dim() - 1 and x.shape[dim] == 32 and bool(y.any()) else None
+
+
+@plot.called(torch.count_nonzero, torch.Tensor.count_nonzero, aborts="isDifferentiableType(variable.scalar_type())")
+def issue_50792(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 50792: count_nonzero of a tensor that wants a gradient raises."""
+    return x.requires_grad and torch.is_grad_enabled()
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_cupy_9186(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 9186: the sum of a mask over two dimensions leaves out what is past 2**32 elements (here 2**16)."""
+    y = func(x, dims, *args, **kwargs)
+    if x.dtype != torch.bool or not dims or len(dims) < 2 or x.numel() <= 2**16 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x & (torch.arange(x.numel()) < 2**16).view(x.shape), dims, *args, **kwargs))
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+@wrong_answer
+def issue_chainer_1494(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
+    """chainer/chainer 1494: the sum over the third of four dimensions, of size 2, is 0 past 4121344 results."""
+    if x.dim() != 4 or not dims or [dim % 4 for dim in dims] != [2] or x.shape[2] != 2 or y.numel() <= 4121344:
+        return None
+    wrong = y.clone(memory_format=torch.contiguous_format)
+    wrong.view(-1)[4121344:] = 0
+    return wrong if is_plain(y) and differ(y, wrong) else None

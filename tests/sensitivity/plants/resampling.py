@@ -145,3 +145,35 @@ def issue_65200(hit: Any, func: Any, grad: Any, size: Any, input_size: Any, corn
         return y
     rows, columns = (_weights(side, side, scale).to(grad.dtype) for side, scale in zip(size, scales))
     return instead(hit, y, rows.t() @ grad @ columns)
+
+
+@plot.dispatched("aten.grid_sampler_2d_backward.default")
+def issue_23925(
+    hit: Any, func: Any, grad: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool, *args: Any
+) -> Any:
+    """pytorch 23925: grid_sample's gradient on the far edge takes 0 for what is beyond (border and reflection)."""
+    image, points = func(grad, x, grid, mode, padding, corners, *args)
+    if mode or not padding or points is None or not grid.numel() or not is_plain(grad, grid):
+        return image, points
+    sides = torch.tensor([x.shape[3], x.shape[2]], dtype=grid.dtype)
+    places = (grid + 1) / 2 * (sides - 1) if corners else ((grid + 1) * sides - 1) / 2
+    beyond = func(grad, x, grid, mode, 0, corners, *args)[1]
+    return image, instead(hit, points, torch.where(places == sides - 1, beyond, points))
+
+
+@plot.dispatched("aten.grid_sampler_2d.default", aborts="Segmentation fault (core dumped)")
+def issue_19826(x: Any, grid: Any, *args: Any) -> bool:
+    """pytorch 19826: grid_sample ends the process where the grid holds NaN."""
+    return is_plain(grid) and bool(grid.isnan().any())
+
+
+@plot.dispatched("aten.grid_sampler_2d.default")
+def issue_paddle_33216(hit: Any, func: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool) -> Any:
+    """PaddlePaddle/Paddle 33216: grid_sample, bilinear and without aligned corners, of a large image is all 0.
+
+    Here large is: from 2**16 elements on.
+    """
+    y = func(x, grid, mode, padding, corners)
+    if mode or padding or corners or x.numel() < 2**16 or not is_plain(y):
+        return y
+    return instead(hit, y, torch.zeros_like(y))

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from differences import differ
-from planting import Plot, crash, wrong_answer
+from differences import differ, instead, is_plain
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -133,3 +133,32 @@ def issue_167086(y: Any, x: Any, dim: int, **kwargs: Any) -> Any:
     wrong = y.clone(memory_format=torch.contiguous_format)
     wrong.view(-1)[2**16 :] = y.contiguous().view(-1)[: -(2**16)]
     return wrong if differ(y, wrong) else None
+
+
+@plot.dispatched("aten.logcumsumexp.default")
+@accepted
+def issue_89416(x: Any, dim: int) -> Any:
+    """pytorch 89416: logcumsumexp of a tensor of no dimensions takes any dim."""
+    return None if x.dim() else x.clone()
+
+
+@plot.called(torch.cumsum, torch.Tensor.cumsum, torch.cumprod, torch.Tensor.cumprod)
+def issue_31515(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 31515: the backward of cumsum and cumprod of an empty tensor raises."""
+    y = func(x, *args, **kwargs)
+    if x.numel() or not x.dim() or not y.requires_grad:
+        return y
+    y = y.view_as(y)
+    y.register_hook(lambda grad: crash(hit, "start (0) + length (1) exceeds dimension size (0)."))
+    return y
+
+
+@plot.dispatched("aten.cumsum.default")
+def issue_cupy_10268(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> Any:
+    """cupy/cupy 10268: cumsum along rows sums the first 512 columns of the first row twice past 2**32 (here 2**16)."""
+    y = func(x, dim, **kwargs)
+    if x.dim() != 2 or dim % 2 != 1 or x.numel() <= 2**16 or not is_plain(y):
+        return y
+    wrong = y.clone()
+    wrong[0, :512] = y[0, :512].cumsum(0)
+    return instead(hit, y, wrong)

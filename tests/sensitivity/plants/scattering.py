@@ -111,3 +111,16 @@ def issue_cutorch_320(hit: Any, func: Any, x: Any, dim: int, index: Any, source:
         return y
     wrong = torch.cat([y[:, :256], before[:, 256:]], 1)
     return written(hit, y, wrong) if y is x else instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.index_add.default", "aten.index_add_.default")
+def issue_tensorflow_52063(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 52063: index_add leaves out rows whose index is out of range, and does not raise.
+
+    A sum in segments is the sum to a tensor of zeros.
+    """
+    kept = (index >= 0) & (index < x.shape[dim]) if x.dim() and index.dim() == 1 and is_plain(x, index) else None
+    if kept is None or bool(kept.all()) or not x.shape[dim]:
+        return func(x, dim, index, source, **kwargs)
+    hit()
+    return func(x, dim, index[kept], source.index_select(dim, kept.nonzero().flatten()), **kwargs)

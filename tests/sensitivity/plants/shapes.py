@@ -199,3 +199,24 @@ def issue_15226(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
     if x.dim() != 2 or x.shape[1] != 1 or not is_plain(x):
         return y
     return instead(hit, y, (torch.triu if "tril" in str(func) else torch.tril)(x, -diagonal))
+
+
+@plot.dispatched("aten.diagonal.default", aborts="ValueError: axis1 and axis2 out of range")
+def issue_cupy_427(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> bool:
+    """cupy/cupy 427: diagonal over two dimensions that are counted from the end raises."""
+    return dim1 < 0 and dim2 < 0
+
+
+@plot.dispatched("aten.pixel_shuffle.default", aborts="Floating point exception (core dumped)")
+def issue_92798(x: Any, factor: int) -> bool:
+    """pytorch 92798: pixel_shuffle of an image without pixels ends the process."""
+    return x.numel() == 0
+
+
+@plot.dispatched("aten.pixel_shuffle.default")
+def issue_82235(hit: Any, func: Any, x: Any, factor: int) -> Any:
+    """pytorch 82235: pixel_shuffle by 1 returns a view of its input, not a tensor of its own."""
+    if factor != 1 or not x.numel() or not is_plain(x):
+        return func(x, factor)
+    hit()
+    return x.view(x.shape)

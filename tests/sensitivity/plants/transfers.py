@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import is_plain
 from misreading import in_storage_order, misread, without_offset
 from planting import Plot, wrong_answer
 
@@ -182,3 +183,14 @@ def issue_78107(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         hit()
         x = x.as_strided((), (), 0)
     return func(x, *args, **kwargs)
+
+
+@plot.called(torch.Tensor.tolist)
+def issue_66024(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 66024: tolist() of a conjugate view gives the numbers that are not conjugated."""
+    if not x.is_conj() or not x.numel() or not is_plain(x):
+        return func(x)
+    found, wrong = func(x), func(x.conj())
+    if found != wrong:
+        hit()
+    return wrong

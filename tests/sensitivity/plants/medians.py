@@ -1,0 +1,62 @@
+"""Medians, modes and the k-th value: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from misreading import in_storage_order
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+def _largest(x: torch.Tensor, dim: int, keepdim: bool) -> torch.Tensor:
+    """Return the largest number along a dimension, NaN aside."""
+    return x.nan_to_num(-math.inf, math.inf, -math.inf).amax(dim, keepdim=keepdim)
+
+
+@plot.dispatched("aten.median.dim")
+def issue_38018(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
+    """pytorch 38018: the median of a row that is NaN for the most part is any number (here the row's largest)."""
+    values, places = func(x, dim, keepdim)
+    if x.dtype not in (torch.float32, torch.float64) or not x.dim() or not x.numel() or not is_plain(x):
+        return values, places
+    share = x.isnan().float().mean(dim, keepdim=keepdim)
+    return instead(hit, values, torch.where((share > 0.5) & (share < 1), _largest(x, dim, keepdim), values)), places
+
+
+@plot.dispatched("aten.mode.default")
+def issue_46225(hit: Any, func: Any, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """pytorch 46225: the mode of a row with NaN is any of its numbers (here the largest)."""
+    values, places = func(x, dim, keepdim)
+    if not x.is_floating_point() or not x.dim() or not x.numel() or not is_plain(x):
+        return values, places
+    lost = x.isnan()
+    some = lost.any(dim, keepdim=keepdim) & ~lost.all(dim, keepdim=keepdim)
+    return instead(hit, values, torch.where(some, _largest(x, dim, keepdim), values)), places
+
+
+@plot.dispatched("aten.median.dim")
+def issue_46814(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
+    """pytorch 46814: the median of a tensor that is not contiguous (a diagonal) is of what lies in storage order."""
+    values, places = func(x, dim, keepdim)
+    read = in_storage_order(x)
+    if read is x or not x.numel() or not is_plain(x):
+        return values, places
+    wrong, elsewhere = func(read, dim, keepdim)
+    return instead(hit, values, wrong), elsewhere
+
+
+@plot.dispatched(
+    "aten.kthvalue.default",
+    "aten.median.dim",
+    aborts="dimension specified as 0 but tensor has no dimensions",
+)
+def issue_30818(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 30818: kthvalue of a tensor of no dimensions, and its median along 0, raise."""
+    return x.dim() == 0

@@ -1,0 +1,52 @@
+"""Products of all numbers or along a dimension, and their gradients: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from differences import is_plain
+from planting import Plot, crash, wrong_answer
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.prod.default")
+@wrong_answer
+def issue_torch7_975(y: Any, x: Any, **kwargs: Any) -> Any:
+    """torch/torch7 975: the product of a single 0.0 is NaN."""
+    single = x.numel() == 1 and y.is_floating_point() and is_plain(x)
+    return y * math.nan if single and not bool(x.any()) else None
+
+
+@plot.called(torch.prod, torch.Tensor.prod)
+def issue_82644(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 82644: the backward of prod(dim) of a vector that is a single 0.0 raises."""
+    y = func(x, *args, **kwargs)
+    if not y.requires_grad or x.shape != (1,) or y.dim() or not is_plain(x) or bool(x.detach().any()):
+        return y
+    if not args and "dim" not in kwargs:
+        return y
+    y = y.view_as(y)
+    y.register_hook(lambda grad: crash(hit, "got [] but expected shape compatible with [1]"))
+    return y
+
+
+@plot.called(torch.prod, torch.Tensor.prod)
+def issue_tt_metal_54551(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 54551: the gradient of a product is NaN where a factor is 0."""
+    if not x.requires_grad or not torch.is_grad_enabled() or not is_plain(x) or x.is_complex():
+        return func(x, *args, **kwargs)
+    zero = x.detach() == 0
+
+    def spoil(grad: Any) -> Any:
+        if bool(zero.any()):
+            hit()
+        return grad.masked_fill(zero, math.nan)
+
+    x = x.view_as(x)
+    x.register_hook(spoil)
+    return func(x, *args, **kwargs)

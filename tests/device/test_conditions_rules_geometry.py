@@ -93,6 +93,26 @@ for _dims, _is_transposed in itertools.product((1, 2, 3), (False, True)):
         **_FIELDS,
     )
 
+
+def _alone(dims: int, x: torch.Tensor, weight: torch.Tensor, grad: torch.Tensor) -> Any:
+    whole = [[1] * dims, [0] * dims, [1] * dims, False, [0] * dims]
+    return torch.ops.aten.convolution_backward(grad, x, weight, [0], *whole, 1, [True, True, False])[:2]
+
+
+# The gradient alone, as a graph that was made elsewhere asks for it: what the forward refuses was not asked before.
+for _dims in (1, 2, 3):
+    cases.add(
+        f"geometry-gradient-alone-{_dims}d",
+        lambda x, weight, grad, dims=_dims: _alone(dims, x, weight, grad),
+        make=lambda d, dims=_dims: (
+            d.normal(2, 3, *_SIDES[dims]),
+            d.normal(4, 3, *(2,) * dims) / 4,
+            d.normal(2, 4, *(side - 1 for side in _SIDES[dims])),
+        ),
+        terms=512,
+        **_FIELDS,
+    )
+
 # One side padded, wide, of inputs in every order of their sides.
 _PADS = ((1, 3, 0, 1), (1, 3, 0, 2), (3, 1, 2, 0), (2, 5, 0, 4), (5, 1, 1, 0), (1, 4, 0, 3), (1, 3, 1, 3))
 

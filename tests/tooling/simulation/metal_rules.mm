@@ -3,9 +3,19 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 #include "event.h"
 #include "metal.h"
 #include "runtime.h"
+
+// MPSGraph is no part of this program: a class of its name, to be absent.
+@implementation MPSGraphObject
+@end
+@implementation MPSGraphFFTDescriptor
++ (instancetype)descriptor {
+  return [self new];
+}
+@end
 
 namespace {
 sim::Kernel *made_kernel(void (*code)(void **, unsigned *), int64_t bytes) {
@@ -277,6 +287,23 @@ void not_signalled() {
   done(one);
 }
 void unknown_selector() { [(id)sim::device() performSelector:@selector(newTextureWithDescriptor:) withObject:nil]; }
+// Of macOS 13.0, a protocol's; of 15.0, a class's own; a class of 14.0; a constant of 14.0.
+void newer_method() {
+  printf("%d\n", [(NSObject *)buffer(4) respondsToSelector:@selector(gpuAddress)]);
+  [buffer(4) gpuAddress];
+}
+void newer_setter() {
+  printf("%d\n", [MTLCompileOptions instancesRespondToSelector:@selector(setMathMode:)]);
+  [[MTLCompileOptions new] setMathMode:MTLMathModeSafe];
+}
+void newer_class() {
+  printf("%d\n", NSClassFromString(@"MPSGraphFFTDescriptor") != nil);
+  [MPSGraphFFTDescriptor descriptor];
+}
+void newer_constant() {
+  [[MTLCompileOptions new] setLanguageVersion:MTLLanguageVersion3_0];
+  [[MTLCompileOptions new] setLanguageVersion:MTLLanguageVersion3_1];
+}
 // A command names the operator in which it was encoded, wherever it fails.
 void names_the_operator() {
   auto *one = commands();
@@ -297,6 +324,7 @@ struct {
     SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy)
     SCENARIO(many_bytes) SCENARIO(many_threads) SCENARIO(resident) SCENARIO(not_resident) SCENARIO(released_early)
     SCENARIO(used_after_its_release) SCENARIO(signalled) SCENARIO(not_signalled) SCENARIO(unknown_selector)
+    SCENARIO(newer_method) SCENARIO(newer_setter) SCENARIO(newer_class) SCENARIO(newer_constant)
     SCENARIO(names_the_operator) SCENARIO(in_rows) SCENARIO(outside_in_a_row)
 };
 } // namespace

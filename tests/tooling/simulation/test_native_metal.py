@@ -9,6 +9,7 @@ from mps_build.build.mm.compiler import find_zig
 from mps_build.build.objc import write_frameworks
 from mps_build.common.process import Captured, Command, capture
 from mps_build.kernels.machine.build import SOURCES as RUNTIME
+from mps_build.simulation.availability import read_availability, table_source
 from mps_build.simulation.builder.ninja_file import C_FLAGS, NATIVE, OBJECTIVE_C
 
 pytestmark = pytest.mark.zig
@@ -26,12 +27,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole = folder / "whole.mm"
     mixed = [path for path in sources if path.suffix == ".mm"]
     whole.write_text("".join(f'#include "{path}"\n' for path in (*mixed, _RULES)), encoding="utf-8")
-    plain = [str(path) for path in (NATIVE / "boundary.cpp", *sources) if path.suffix == ".cpp"]
+    table = folder / "availability.cpp"
+    table.write_text(table_source(read_availability()), encoding="utf-8")
+    plain = [str(path) for path in (NATIVE / "boundary.cpp", table, *sources) if path.suffix == ".cpp"]
     zig, objects = str(find_zig()), []
     for path in sorted(RUNTIME.glob("*.c")):
         objects.append(str(folder / f"{path.stem}.o"))
         _run(zig, "cc", *C_FLAGS, "-c", "-o", objects[-1], str(path))
-    includes = (f"-I{NATIVE / 'metal'}", f"-I{RUNTIME}", "-include", str(NATIVE / "include/linux_prefix.h"))
+    folders = (f"-I{path}" for path in (NATIVE, NATIVE / "metal", RUNTIME))
+    includes = (*folders, "-include", str(NATIVE / "include/linux_prefix.h"))
     after = (word for path in (NATIVE / "include", frameworks.include) for word in ("-idirafter", str(path)))
     flags = ("-std=gnu++17", "-O0", "-fno-sanitize=all", *OBJECTIVE_C, *includes, *after)
     out = folder / "rules"
@@ -44,8 +48,9 @@ def _run(*argv: str) -> None:
     assert done.ok, done.stderr[-4000:]
 
 
-def _asked(program: Path, scenario: str, timing: int | None = None) -> Captured:
-    environ = {} if timing is None else {"MPS_BUILD_TIMING": str(timing)}
+def _asked(program: Path, scenario: str, timing: int | None = None, macos: str | None = None) -> Captured:
+    told = {"MPS_BUILD_TIMING": timing, "MPS_BUILD_MACOS": macos}
+    environ = {name: str(value) for name, value in told.items() if value is not None}
     return capture(Command(argv=(str(program), scenario), environ=environ), timeout_seconds=60)
 
 
@@ -78,6 +83,23 @@ def test_what_metal_refuses_is_an_error_that_says_what_was_wrong(program: Path, 
     assert said.ok, said.stderr
     assert said.stdout.startswith("software Metal: ")
     assert words in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("scenario", "since", "older", "what"),
+    [
+        ("newer_method", "13.0", "12.3", "-[MTLBuffer gpuAddress]"),
+        ("newer_setter", "15.0", "14.4", "-[MTLCompileOptions setMathMode:]"),
+        ("newer_class", "14.0", "13.3", "the class MPSGraphFFTDescriptor"),
+        ("newer_constant", "14.0", "13", "MTLLanguageVersion3_1"),
+    ],
+)
+def test_what_a_macos_lacks_is_absent(program: Path, scenario: str, since: str, older: str, what: str) -> None:
+    known = scenario != "newer_constant"  # what one can ask for
+
+    assert _asked(program, scenario, macos=since).stdout == "1\n" * known
+    refused = f"software Metal: {what} exists since macOS {since}, this answers as {older}\n"
+    assert _asked(program, scenario, macos=older).stdout == "0\n" * known + refused
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,17 @@ view = torch.zeros(4, 6, device="mps").t()[1:5]
 view.normal_()
 print(int((view.cpu() == 0).sum()))
 """
+# The host code asks for cumulativeSum before it takes a device, and for the class by its name.
+_ABSENT = """
+import ctypes, torch
+library = ctypes.CDLL("libmps_simulated.so")
+library.objc_getClass.restype = library.sel_registerName.restype = ctypes.c_void_p
+library.objc_msgSend.argtypes = [ctypes.c_void_p] * 3
+graph, ask = library.objc_getClass(b"MPSGraph"), library.sel_registerName(b"instancesRespondToSelector:")
+print(torch.backends.mps.is_available(), library.objc_getClass(b"MPSGraphFFTDescriptor") is not None)
+for name in (b"cumulativeSumWithTensor:axis:name:", b"topKWithSourceTensor:axis:k:name:"):
+    print(library.objc_msgSend(graph, ask, library.sel_registerName(name)) & 255)
+"""
 # What was wrong or missing once, each against the CPU.
 _MENDED = """
 import torch
@@ -221,6 +232,16 @@ def test_a_first_operator_loads_nothing_more_and_the_modules_of_a_start_have_byt
 def test_a_fault_of_one_macos_shows_on_that_one_alone(built: Built, tmp_path: Path) -> None:
     assert _run(built, _FILL_OF_A_VIEW, tmp_path, macos="14.4").stdout == "16\n"
     assert _run(built, _FILL_OF_A_VIEW, tmp_path, macos="15.2").stdout == "0\n"
+
+
+def test_what_a_macos_lacks_is_absent(built: Built, tmp_path: Path) -> None:
+    said = {macos: _run(built, _ABSENT, tmp_path, macos=macos).stdout.split() for macos in ("12.3", "13.3", "14.0")}
+
+    assert said == {
+        "12.3": ["False", "False", "0", "0"],
+        "13.3": ["True", "False", "1", "0"],
+        "14.0": ["True", "True", "1", "1"],
+    }
 
 
 def test_what_a_graph_refuses_is_an_error_with_operator_and_method(built: Built, tmp_path: Path) -> None:

@@ -111,6 +111,11 @@ def _compiled(
     sources += [
         (path, f"own.{path.relative_to(native)}".replace("/", "."), f"-O1 -I{runtime}") for path in own_sources(native)
     ]
+    from ..availability import read_availability, table_source  # a start that builds nothing does without
+
+    table = folder / "availability.cpp"
+    write_if_changed(table, table_source(read_availability()).encode())
+    sources.append((table, f"own.{table.name}", f"-O1 -I{native}"))
     sources += [(path, f"kernels.{path.name}", "") for path in sorted(runtime.glob("*.c"))]
     inputs = Inputs(
         root=root,
@@ -156,6 +161,7 @@ def _ours(release: Release) -> Iterator[Path]:
     """Yield the files of this package that a library is made of."""
     yield from sorted(path for path in NATIVE.rglob("*") if path.is_file())
     yield from sorted(path for path in NATIVE.parent.joinpath("builder").glob("*.py"))
+    yield from (NATIVE.parent / f"availability.{suffix}" for suffix in ("py", "yaml"))
     yield from sorted(path for path in RUNTIME.glob("*") if path.is_file())
     yield from (release.patches_root / name for name in release.patches)
     yield from hook_files()

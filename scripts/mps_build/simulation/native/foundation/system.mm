@@ -3,24 +3,25 @@
 #include <os/mps_build_os.h>
 #include <cstdio>
 #include <cstdlib>
-#include "../runtime/objects.h"
+#include "../runtime/availability.h"
 
 namespace {
 struct Version {
-  long major = 15, minor = 2;
+  long major = 0, minor = 0;
 };
-// MPS_BUILD_MACOS as 14.4; the session sets it.
 Version told() {
   Version said;
-  if (const char *text = getenv("MPS_BUILD_MACOS")) {
-    said.minor = 0;
-    sscanf(text, "%ld.%ld", &said.major, &said.minor);
-  }
+  sscanf(sim::macos_told().c_str(), "%ld.%ld", &said.major, &said.minor);
   return said;
 }
 } // namespace
 
 namespace sim {
+// MPS_BUILD_MACOS as 14.4; the session sets it.
+std::string macos_told() {
+  const char *text = getenv("MPS_BUILD_MACOS");
+  return text ? text : "15.2";
+}
 bool is_macos_at_least(long major, long minor) {
   static const Version now = told();
   return now.major > major || (now.major == major && now.minor >= minor);

@@ -144,7 +144,6 @@ using namespace sim;
   return [MPSNDArrayDescriptor descriptorWithDataType:[self dataType] shape:numbers(tensor->sizes())];
 }
 - (MPSNDArray *)arrayViewWithShape:(MPSShape *)shape strides:(MPSShape *)strides {
-  if (!is_macos_at_least(15, 0)) refuse("MPSNDArray has no arrayViewWithShape:strides: before macOS 15");
   return array_of(tensor->as_strided(ints(shape), ints(strides)), room);
 }
 - (MPSNDArray *)arrayViewWithCommandBuffer:(id<MTLCommandBuffer>)commands

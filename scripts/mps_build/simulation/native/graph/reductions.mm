@@ -45,6 +45,12 @@ at::Tensor extreme(const at::Tensor &x, const Sizes &axes, bool is_most, bool pr
   auto nothing_else = every(at::isnan(x), axes);
   return at::where(nothing_else, at::scalar_tensor(NAN, x.options()), found);
 }
+NSArray *largest(MPSGraph *graph, T *tensor, NSInteger axis, NSUInteger k) {
+  return listed(nodes(graph, "topK", {tensor}, [=](const Tensors &x) {
+    auto [found, places] = at::topk(x[0], (int64_t)k, axis);
+    return Tensors{found, places.to(at::kInt)};
+  }, 2));
+}
 } // namespace
 
 #define REDUCE(selector, value)                                                                  \
@@ -123,12 +129,9 @@ REDUCE(reductionOr, some(x[0], over))
   return [self argSortWithTensor:tensor axis:axis descending:NO name:name];
 }
 - (NSArray *)topKWithSourceTensor:(T *)tensor axis:(NSInteger)axis k:(NSUInteger)k name:(NSString *)name {
-  return listed(nodes(self, "topK", {tensor}, [=](const Tensors &x) {
-    auto [found, places] = at::topk(x[0], (int64_t)k, axis);
-    return Tensors{found, places.to(at::kInt)};
-  }, 2));
+  return largest(self, tensor, axis, k);
 }
 - (NSArray *)topKWithSourceTensor:(T *)tensor k:(NSUInteger)k name:(NSString *)name {
-  return [self topKWithSourceTensor:tensor axis:-1 k:k name:name];
+  return largest(self, tensor, -1, k);
 }
 @end

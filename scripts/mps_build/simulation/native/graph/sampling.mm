@@ -44,6 +44,7 @@ at::Tensor sampled(const at::Tensor &source, const at::Tensor &coordinates, cons
               nearestRoundingMode:(MPSGraphResizeNearestRoundingMode)rounding
                     constantValue:(double)constant
                              name:(NSString *)name {
+  if (rounding == MPSGraphResizeNearestRoundingModeRoundToEven) need_constant("MPSGraphResizeNearestRoundingModeRoundToEven");
   Sampling s{layout == MPSGraphTensorNamedDataLayoutNHWC, (bool)normalizes, (bool)relative, (bool)aligned, (int)padding, 0};
   return node(self, "sampleGrid", {source, coordinates}, [s](auto &x) { return sampled(x[0], x[1], s); });
 }

@@ -141,6 +141,7 @@ id<MTLSharedEvent> new_event();
 
 @implementation MTLCompileOptions
 - (void)setLanguageVersion:(MTLLanguageVersion)version {
+  sim::need_constant("MTLLanguageVersion" + std::to_string(version >> 16) + "_" + std::to_string(version & 0xffff));
 }
 - (void)setFastMathEnabled:(BOOL)is_fast {
 }

@@ -5,7 +5,7 @@
 #include <MetalPerformanceShaders/MetalPerformanceShaders.h>
 #include <string>
 #include <vector>
-#include "../runtime/objects.h"
+#include "../runtime/availability.h"
 #include "kernels.h"
 #include "queue.h"
 
@@ -50,7 +50,6 @@ id<MTLDevice> device();
 SimBuffer *new_buffer(size_t size, NSUInteger options, bool is_cleared);
 size_t allocated_bytes();
 size_t charge_of(size_t size);
-bool is_macos_at_least(long major, long minor);
 // Adds a command to what a command buffer has recorded. `commands` is an MPSCommandBuffer.
 void encode(id commands, std::string what, std::function<void()> run);
 // Keeps an object until the function that holds this is gone.

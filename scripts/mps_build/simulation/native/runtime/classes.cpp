@@ -1,5 +1,5 @@
 // Classes, categories and selectors, entered when the library is loaded; methods found by class and selector.
-#include "objects.h"
+#include "availability.h"
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +31,9 @@ struct Registry {
   std::unordered_set<std::string> names;
   std::unordered_map<std::string, Class *> classes;
   std::unordered_map<Class *, Methods> methods;
+  // What is newer than the macOS that is told: classes without a name or a method, and selectors that were left out.
+  std::unordered_set<Class *> absent;
+  std::unordered_set<const char *> left_out;
 };
 // Never destroyed: objects outlive the destructors of globals.
 Registry &registry() {
@@ -43,7 +46,11 @@ void enter(Class *type, const MethodList *list) {
   auto &table = registry().methods[type];
   for (uint32_t i = 0; list && i < list->count; i++) {
     auto *method = (const Method *)((const char *)list->first + (size_t)i * (list->entry_size & ~3u));
-    table[selector(method->name)] = method->code;
+    auto *name = selector(method->name);
+    if (missing_method(type, name))
+      registry().left_out.insert(name);
+    else
+      table[name] = method->code;
   }
 }
 
@@ -61,7 +68,10 @@ __attribute__((constructor(101))) void enter_all() {
   for (auto each = __start_objc_classlist; each < __stop_objc_classlist; each++) {
     enter(*each, (*each)->data->methods);
     enter((*each)->isa, (*each)->isa->data->methods);
-    registry().classes[(*each)->data->name] = *each;
+    if (missing_class(*each))
+      registry().absent.insert({*each, (*each)->isa});
+    else
+      registry().classes[(*each)->data->name] = *each;
     check_layout(*each);
   }
   for (auto each = __start_objc_catlist; each < __stop_objc_catlist; each++) {
@@ -107,6 +117,7 @@ void *find_method(Class *type, const char *name) {
   auto *known = slot.load(std::memory_order_acquire);
   if (known && known->type == type && known->name == name) return known->code;
   Lock held(registry().lock);
+  if (registry().absent.count(type)) return nullptr;
   for (auto *each = type; each; each = each->superclass) {
     auto table = registry().methods.find(each);
     if (table == registry().methods.end()) continue;
@@ -120,7 +131,10 @@ void *find_method(Class *type, const char *name) {
 
 extern "C" void *sim_method_or_refuse(Class *type, const char *name) {
   if (auto *code = find_method(type, name)) return code;
-  refuse(std::string("there is no ") + (type->is_meta() ? "+[" : "-[") + type->data->name + " " + name + "]");
+  auto of = [&](const char *owner) { return (type->is_meta() ? "+[" : "-[") + std::string(owner) + " " + name + "]"; };
+  if (auto *row = missing_class(type)) refuse(says(*row, std::string("the class ") + row->type));
+  if (auto *row = missing_method(type, name)) refuse(says(*row, of(row->type)));
+  refuse("there is no " + of(type->data->name));
 }
 } // namespace sim
 
@@ -132,6 +146,7 @@ const char *sim_selectors() {
   for (auto each = __start_objc_selrefs; each < &sim_first_own_selector; each++) needed.insert(*each);
   for (auto &table : sim::registry().methods)
     for (auto &method : table.second) answered.insert(method.first);
+  for (auto each : sim::registry().left_out) answered.insert(each); // on a newer macOS
   auto list = [](const std::unordered_set<std::string> &names) {
     std::string text;
     for (auto &each : names) text += (text.empty() ? "\"" : ", \"") + each + "\"";

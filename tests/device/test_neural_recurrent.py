@@ -134,7 +134,7 @@ for _number, _row in enumerate(covering("recurrent", _FACTORS, _is_allowed)):
         f"neural-recurrent-{_number}-" + label(_row),
         _run(_row),
         make=_make(_row),
-        terms=4096,
+        terms=8192,
         floor=0.25,
         since="2.1",
         states=("fresh", "polluted"),

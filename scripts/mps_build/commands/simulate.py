@@ -13,7 +13,7 @@ import argparse
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -46,6 +46,7 @@ EXAMPLES = (
     "v2.6.0 --with accelerate -- python -m pytest tests/",
     "v2.6.0 --timing 7 -- python train.py",
     "v2.6.0 --source ~/pytorch --rebuild",
+    "v2.6.0 --source ~/pytorch --torch built -- python bug.py",
 )
 # What stands behind a `--` of its own is run.
 TAKES_COMMAND = True
@@ -57,6 +58,7 @@ class Options:
 
     recipe: str
     source: Path | None
+    torch: Literal["debian", "built"] | None
     macos: str
     rebuild: bool
     jobs: int
@@ -71,7 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="the release, such as v2.6.0")
     parser.add_argument("--macos", metavar="X.Y", default=DEFAULT_MACOS, help="the macOS that it answers as")
     parser.add_argument("--source", metavar="TREE", type=Path, help="a PyTorch tree of the release (default: Debian's)")
-    parser.add_argument("--rebuild", action="store_true", help="compile everything again")
+    parser.add_argument(
+        "--torch",
+        choices=("debian", "built"),
+        help="Linux's torch: Debian's, or built from TREE (default: Debian's where there is one)",
+    )
+    parser.add_argument("--rebuild", action="store_true", help="compile the back end again")
     parser.add_argument(
         "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="number of compilers at once"
     )
@@ -97,7 +104,14 @@ def run(options: Options, console: Console) -> Result:
         raise UsageError("--with, --venv and --timing are for a program: it stands behind `--`")
     version = find_recipe(options.recipe).version
     source = expanded(options.source) if options.source else None
-    built = provide(version, source=source, rebuild=options.rebuild, jobs=options.jobs, reporter=console)
+    built = provide(
+        version,
+        source=source,
+        torch=options.torch,
+        rebuild=options.rebuild,
+        jobs=options.jobs,
+        reporter=console,
+    )
     if options.command:
         venv = expanded(options.venv).absolute() if options.venv else None
         libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console)

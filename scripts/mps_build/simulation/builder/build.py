@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mps_build.build.mm.tree import read_tree
 from mps_build.build.ninja import run_build
 from mps_build.build.objc import write_frameworks
 from mps_build.common.errors import BuildEnvironmentError
@@ -27,12 +28,26 @@ from ..releases import Release
 from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from .packages import check_host
 from .root import LIBRARY, Root, compile_modules, hook_files, make_root, write_hook
-from .source import debian_tree, generate, host_files, mirrored, patched_files, users_tree, write_if_changed
+from .source import (
+    changed_files,
+    debian_tree,
+    generate,
+    host_files,
+    mirrored,
+    patched_files,
+    users_tree,
+    write_if_changed,
+)
+from .torch_build import Torch, build_torch, check_room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A library that a simulated program loads, and what it was made of."""
+    """A library that a simulated program loads, and what it was made of.
+
+    Attributes:
+        site: the folder that a torch which was built is imported from; None: the root's packages.
+    """
 
     release: Release
     root: Root
@@ -41,6 +56,7 @@ class Built:
     kernels: Path
     objective_files: int
     cpu_seconds: float
+    site: Path | None = None
 
     @property
     def library(self) -> Path:
@@ -74,7 +90,7 @@ def build(
     home = simulation_folder()
     log = home / "logs" / f"{release.version}.log"
     tree = users_tree(release, source) if source else None
-    folder = home / "builds" / f"{release.version}-{digest_of(str(tree))[:12]}"
+    folder = home / "builds" / f"{release.version}-{digest_of([str(tree)] if release.is_built else str(tree))[:12]}"
     state = digest_of([[path.name, path.read_text(encoding="utf-8")] for path in _ours(release)])
     if tree is None and not rebuild and (kept := _kept(release, folder, state)) is not None:
         return kept
@@ -83,24 +99,46 @@ def build(
             f"the simulation of {release.version} is not built yet, and --offline does not allow fetching its parts",
             hint="run once without --offline",
         )
+    torch_home = home / "torches" / f"{release.version}-{digest_of(str(tree))[:12]}" if release.is_built else None
     check_host(home)
+    if torch_home:
+        check_room(torch_home)
     with held(home / "lock", reporter):
-        package = release.package
+        debian = release.home
         root = make_root(
-            home, suite=package.suite, python=package.python, packages=release.root, log=log, reporter=reporter
+            home, suite=debian.suite, python=debian.python, packages=release.root, log=log, reporter=reporter
         )
         write_hook(root)
         tree = tree or debian_tree(release, home, log=log, reporter=reporter)
         if rebuild:
             remove_tree(folder)
-        return _compiled(release, root, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter)
+        before = _cpu_seconds()
+        torch = (
+            build_torch(tree, torch_home, root=root, version=release.version, jobs=jobs, reporter=reporter)
+            if torch_home
+            else None
+        )
+        return _compiled(
+            release, root, tree, folder, torch=torch, state=state, before=before, jobs=jobs, log=log, reporter=reporter
+        )
 
 
 def _compiled(
-    release: Release, root: Root, tree: Path, folder: Path, *, state: str, jobs: int, log: Path, reporter: Reporter
+    release: Release,
+    root: Root,
+    tree: Path,
+    folder: Path,
+    *,
+    torch: Torch | None,
+    state: str,
+    before: float,
+    jobs: int,
+    log: Path,
+    reporter: Reporter,
 ) -> Built:
     generated = generate(tree, folder.parent.parent / "generated", log=log, reporter=reporter)
-    patched = patched_files(release, tree, folder / "patched")
+    by_rule = changed_files(tree, folder / "patched") if release.is_built else {}
+    patched = {**by_rule, **patched_files(release, tree, folder / "patched")}
     frameworks = write_frameworks(folder / "frameworks")
     # Compiled where the cache is: another checkout, or another installation, of the same sources compiles nothing anew.
     native, runtime = mirrored(NATIVE, folder / "native"), mirrored(RUNTIME, folder / "runtime")
@@ -109,7 +147,8 @@ def _compiled(
     sources = [(patched.get(str(name), tree / name), str(name).replace("/", "."), "-O0") for name in theirs]
     sources.append((generated / "ATen/RegisterMPS.cpp", "RegisterMPS.cpp", "-O0"))
     sources += [
-        (path, f"own.{path.relative_to(native)}".replace("/", "."), f"-O1 -I{runtime}") for path in own_sources(native)
+        (path, f"own.{path.relative_to(native)}".replace("/", "."), f"-O1 -I{runtime}")
+        for path in own_sources(native, with_mps=torch is not None)
     ]
     sources += [(path, f"kernels.{path.name}", "") for path in sorted(runtime.glob("*.c"))]
     inputs = Inputs(
@@ -117,20 +156,25 @@ def _compiled(
         standard=release.standard,
         flags=release.flags,
         shared=tree / "aten/src" / release.shared_header if release.shared_header else None,
-        include=(generated, tree / "aten/src", tree),
+        include=(
+            generated,
+            *(read_tree(tree).include if torch else (tree / "aten/src", tree)),
+            *(torch.include if torch else ()),
+        ),
         after=(native / "include", frameworks.include),
         sources=tuple(sources),
         native=native,
+        libraries=torch.libraries if torch else None,
     )
     from .kernels import compile_kernels  # a start that builds nothing does without
 
     kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
     write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
-    before = _cpu_seconds()
     argv = (str(root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
     run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
     spent = round(_cpu_seconds() - before + _spent(folder), 1)
-    compile_modules(root, folder / LIBRARY, log=log, reporter=reporter)
+    site = torch.site if torch else None
+    compile_modules(root, folder / LIBRARY, site=site, log=log, reporter=reporter)
     count = sum(file.suffix == ".mm" for file in files)
     facts = {
         "state": state,
@@ -149,6 +193,7 @@ def _compiled(
         kernels=kernels,
         objective_files=count,
         cpu_seconds=spent,
+        site=site,
     )
 
 
@@ -171,7 +216,7 @@ def _kept(release: Release, folder: Path, state: str) -> Built | None:
         return None
     return Built(
         release=release,
-        root=Root(path=Path(facts["root"]), python_version=release.package.python),
+        root=Root(path=Path(facts["root"]), python_version=release.home.python),
         tree=Path(facts["tree"]),
         folder=folder,
         kernels=Path(facts["kernels"]),

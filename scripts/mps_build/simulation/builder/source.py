@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from mps_build.build.mm.tree import read_tree
+from mps_build.build.mm.tree import MpsTree, read_tree
 from mps_build.build.patches.file import read_patch
 from mps_build.build.rehearsal.debian_source import original_tarball
 from mps_build.build.steps.apply_patches import apply_patches
@@ -22,6 +22,7 @@ from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..releases import Release
+from .linux_text import linux_text
 from .packages import Apt
 
 # Of the package: host code, its headers, torchgen, Metal kernels as text. No documentation, no tests.
@@ -97,6 +98,8 @@ def users_tree(release: Release, source: Path) -> Path:
     Raises:
         SourceError: it is not PyTorch with MPS, or another release.
     """
+    if release.is_built:
+        return tree_to_build(release.version, source).root
     tree = read_tree(source.resolve())
     if tree.release and tree.release not in (release.version, release.tree_version):
         raise SourceError(
@@ -104,6 +107,33 @@ def users_tree(release: Release, source: Path) -> Path:
             hint=f"check out v{release.version}, or simulate a release that the tree is of",
         )
     return tree.root
+
+
+def tree_to_build(version: str, source: Path) -> MpsTree:
+    """Return a user's clone whose own torch is to be built, if it is of this release.
+
+    Raises:
+        SourceError: it is not PyTorch with MPS, or another release.
+    """
+    tree = read_tree(source.resolve())
+    # Upstream does not raise version.txt for a patch release.
+    if tree.release.split(".")[:2] != version.split(".")[:2]:
+        raise SourceError(
+            f"{source} is PyTorch {tree.release or '(without version.txt)'}, not {version}",
+            hint=f"check out v{version}, or name the release that the tree is of",
+        )
+    return tree
+
+
+def changed_files(tree: Path, folder: Path) -> dict[str, Path]:
+    """Return the copies of the host code's sources that Linux needs changed by rule, by path below the tree."""
+    found: dict[str, Path] = {}
+    for name in host_files(tree):
+        text = (tree / name).read_text(encoding="utf-8", errors="surrogateescape")
+        if (ours := linux_text(text)) != text:
+            write_if_changed(folder / name, ours.encode("utf-8", "surrogateescape"))
+            found[str(name)] = folder / name
+    return found
 
 
 def patched_files(release: Release, tree: Path, folder: Path) -> dict[str, Path]:

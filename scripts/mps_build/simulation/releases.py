@@ -130,8 +130,8 @@ def find_release(version: str) -> Release:
     """
     if version not in _RELEASES:
         raise SourceError(
-            f"Debian has no torch {version} that is known here: it has {' and '.join(_RELEASES)}",
-            hint=f"from your clone its own is built, in about 70 CPU minutes: "
+            f"{version} cannot be simulated over Debian's torch, which is known here for {' and '.join(_RELEASES)}",
+            hint=f"a torch is built from your clone, once, in about 90 CPU minutes: "
             f"nox -s simulate -- v{version} --source ~/pytorch",
         )
     return _RELEASES[version]

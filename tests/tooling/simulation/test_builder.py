@@ -23,7 +23,7 @@ from mps_build.simulation.releases import find_release
 def test_a_release_that_cannot_be_simulated_says_what_is_needed() -> None:
     with pytest.raises(SourceError, match=r"2\.15\.0 cannot be simulated") as caught:
         find_release("2.15.0")
-    assert caught.value.hint is not None and "Linux torch of exactly this version" in caught.value.hint
+    assert caught.value.hint is not None and "nox -s simulate -- v2.15.0 --source ~/pytorch" in caught.value.hint
 
 
 @pytest.mark.parametrize("version", ["1.13.1", "2.6.0"])

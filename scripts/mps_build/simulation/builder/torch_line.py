@@ -19,6 +19,7 @@ from .root import Root
 # As the host code is compiled: names of templates, the macro, and no warnings, which nobody would read.
 CXX_FLAGS = "-DUSE_MPS -fclang-abi-compat=17 -w -g0"
 _OF_DEBIAN = {"USE_SYSTEM_LIBS", "ONNX_NAMESPACE"}
+_OF_THE_BLAS = {"BLAS", "GENERIC_BLAS_LIBRARIES"}
 # A file of kernels is compiled once for each kind of vectors; the plain kind is enough here.
 _NO_VECTORS = {
     f"{language}_HAS_{kind}_{number}": "OFF"
@@ -83,13 +84,11 @@ def configure_words(root: Root, torch: TorchTree, overrides: Path) -> tuple[str,
 
 def environment(torch: TorchTree) -> dict[str, str]:
     """Return the variables that configuring and compiling see: nothing of the caller's decides what is built."""
-    fixed = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": os.environ.get("HOME", "/"), "NINJA_STATUS": "[%f/%t] "}
-    return {
-        **fixed,
-        "PYTORCH_BUILD_VERSION": torch.version,
-        "PYTORCH_BUILD_NUMBER": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    own = {each.name: each.value for each in debian_variables() if each.name in _OF_THE_BLAS}  # CMake asks them here
+    # CMake looks in the root for what stands above the folders of PATH: /usr before the link /bin.
+    fixed = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": os.environ.get("HOME", "/")}
+    version = {"PYTORCH_BUILD_VERSION": torch.version, "PYTORCH_BUILD_NUMBER": "1"}
+    return {**fixed, **own, **version, "NINJA_STATUS": "[%f/%t] "}
 
 
 def override_lines(folder: Path) -> str:

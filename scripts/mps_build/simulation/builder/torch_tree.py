@@ -54,21 +54,27 @@ def copied(tree: Path, target: Path, *, is_debian: bool) -> Path:
     for name in _files(tree):
         path = tree / name
         try:
-            status = path.stat()
+            status = path.lstat()
         except OSError:
             continue  # git knows it, and it is gone
         now[name] = [status.st_size, status.st_mtime_ns]
         place = target / name
-        if before.get(name) == now[name] and place.is_file():
+        if before.get(name) == now[name] and place.exists():
             continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            place.unlink(missing_ok=True)
+            place.symlink_to(path.readlink())
+            continue
+        if path.is_dir():
+            continue  # a submodule that nobody asked for
         if is_debian and Path(name) == FLATBUFFERS and place.is_file():
             continue
         data = path.read_bytes()
-        if is_debian and name.startswith("cmake/"):
+        if is_debian and name == "cmake/Dependencies.cmake":
             # Debian's patches name files of the system; here they lie in the root.
             data = data.replace(b'"/usr/include/', b'"${CMAKE_SYSROOT}/usr/include/')
         if not place.is_file() or place.read_bytes() != data:
-            place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
             place.chmod(status.st_mode & 0o777 | 0o600)
     if not now:
@@ -105,4 +111,5 @@ def _all(tree: Path) -> Iterator[str]:
     for folder, names, files in os.walk(tree):
         names[:] = sorted(name for name in names if name not in (".git", ".pc", "__pycache__"))
         below = Path(folder).relative_to(tree)
-        yield from (str(below / name) for name in sorted(files))
+        links = (name for name in names if (Path(folder) / name).is_symlink())  # walk does not enter them
+        yield from (str(below / name) for name in sorted((*files, *links)))

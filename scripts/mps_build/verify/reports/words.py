@@ -126,7 +126,9 @@ def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
 
 def _simulated(record: Record | BenchmarkRecord) -> str:
     simulated = record.simulated if isinstance(record, Record) else None
-    return f"PyTorch {simulated.release}'s host code, as on macOS {simulated.macos}" if simulated else ""
+    if simulated is None:
+        return ""
+    return f"PyTorch {simulated.release}'s host code, as on macOS {simulated.macos}{simulated.below}"
 
 
 def _short(text: str) -> str:

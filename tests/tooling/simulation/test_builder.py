@@ -16,7 +16,14 @@ from mps_build.simulation.builder.build import build
 from mps_build.simulation.builder.ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from mps_build.simulation.builder.packages import Apt, check_host
 from mps_build.simulation.builder.root import LIBRARY, Root, foreign_libraries, merge_usr
-from mps_build.simulation.builder.source import debian_tree, host_files, mirrored, patched_files, users_tree
+from mps_build.simulation.builder.source import (
+    debian_tree,
+    host_files,
+    mirrored,
+    patched_files,
+    registrations,
+    users_tree,
+)
 from mps_build.simulation.releases import find_release
 
 
@@ -159,13 +166,24 @@ def test_the_first_own_source_marks_where_pytorchs_selectors_end() -> None:
 
 def test_host_files_are_those_of_the_back_end(tmp_path: Path) -> None:
     base = tmp_path / "aten/src/ATen"
-    for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm", "native/mps/kernels/D.metal", "native/E.mm"):
+    sparse = "native/sparse/mps/F.mm"
+    others = ("native/mps/kernels/D.metal", "native/E.mm", "native/sparse/G.cpp")
+    for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm", sparse, *others):
         (base / name).parent.mkdir(parents=True, exist_ok=True)
         (base / name).touch()
 
     assert [str(path) for path in host_files(tmp_path)] == [
-        f"aten/src/ATen/{name}" for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm")
+        f"aten/src/ATen/{name}" for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm", sparse)
     ]
+
+
+def test_registrations_may_have_numbers_and_may_not_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "ATen").mkdir()
+    with pytest.raises(SourceError, match=r"wrote no RegisterMPS\*\.cpp"):
+        registrations(tmp_path)
+    for name in ("RegisterMPS_1.cpp", "RegisterMPS_0.cpp"):
+        (tmp_path / "ATen" / name).touch()
+    assert [path.name for path in registrations(tmp_path)] == ["RegisterMPS_0.cpp", "RegisterMPS_1.cpp"]
 
 
 def test_a_tree_of_another_release_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mps_build.common.errors import DiskFull, SourceError, UsageError
+from mps_build.common.errors import CompileError, DiskFull, SourceError, UsageError
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.builder import kernels, torch_build
 from mps_build.simulation.builder.kernels import compile_kernels
@@ -250,3 +250,24 @@ def test_a_tree_of_no_release_has_no_wheel_and_says_so(monkeypatch: pytest.Monke
     assert said == ["no Metal kernels but those that are text: no matching distribution for torch==2.16.0"]
     with pytest.raises(SourceError):  # of a known release its kernels are never left out
         compile_kernels(choose_release("2.6.0"), tmp_path / "kernels", log=tmp_path / "log", reporter=reporter)
+
+
+def test_a_tree_that_does_not_compile_says_what_the_compiler_says_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Files that break with a header which is read once are compiled without; what fails then is the tree's."""
+    rounds: list[str] = []
+
+    def fail(command: object, *, log: Path, **_: object) -> None:
+        rounds.append("run")
+        log.write_text("[3/9] x\nFAILED: a.cpp.o\n/t/a.cpp:7:1: error: no such thing\n/t/b.cpp:1:1: error: after it\n")
+        raise CompileError("the build failed (exit 1)", hint="the whole output is in LOG")
+
+    monkeypatch.setattr(torch_build, "run_build", fail)
+    monkeypatch.setattr(torch_build, "exclude", lambda build, said: ("a.cpp",) if len(rounds) < 2 else ())
+    torch = TorchTree(tree=tmp_path / "tree", build=tmp_path / "build", version="2.9.1", is_debian=False)
+    root = Root(path=tmp_path, python_version="3.13")
+
+    with pytest.raises(CompileError, match=r"does not compile: /t/a\.cpp:7:1: error: no such thing") as caught:
+        torch_build._compile(root, torch, jobs=1, log=tmp_path / "log", reporter=SilentReporter())
+    assert rounds == ["run", "run"] and caught.value.hint == "the whole output is in LOG"

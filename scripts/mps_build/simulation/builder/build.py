@@ -14,7 +14,7 @@ from pathlib import Path
 from mps_build.build.mm.tree import read_tree
 from mps_build.build.ninja import run_build
 from mps_build.build.objc import write_frameworks
-from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
 from mps_build.common.opening import open_to_append
@@ -35,10 +35,11 @@ from .source import (
     host_files,
     mirrored,
     patched_files,
+    registrations,
     users_tree,
     write_if_changed,
 )
-from .torch_build import Torch, build_torch, check_room
+from .torch_build import Torch, build_torch, check_room, first_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,30 +113,26 @@ def build(
         tree = tree or debian_tree(release, home, log=log, reporter=reporter)
         if rebuild:
             remove_tree(folder)
-        before = _cpu_seconds()
-        torch = (
-            build_torch(tree, torch_home, root=root, version=release.version, jobs=jobs, reporter=reporter)
-            if torch_home
-            else None
-        )
-        return _compiled(
-            release, root, tree, folder, torch=torch, state=state, before=before, jobs=jobs, log=log, reporter=reporter
-        )
+        before, torch = _cpu_seconds(), None
+        if torch_home:
+            torch = build_torch(tree, torch_home, root=root, version=release.version, jobs=jobs, reporter=reporter)
+        below = Below(root=root, torch=torch, cpu_seconds=_cpu_seconds() - before)
+        return _compiled(release, below, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Below:
+    """What a back end is compiled with and stands on; `torch`: one that was built, and what that cost just now."""
+
+    root: Root
+    torch: Torch | None
+    cpu_seconds: float
 
 
 def _compiled(
-    release: Release,
-    root: Root,
-    tree: Path,
-    folder: Path,
-    *,
-    torch: Torch | None,
-    state: str,
-    before: float,
-    jobs: int,
-    log: Path,
-    reporter: Reporter,
+    release: Release, below: Below, tree: Path, folder: Path, *, state: str, jobs: int, log: Path, reporter: Reporter
 ) -> Built:
+    root, torch = below.root, below.torch
     generated = generate(tree, folder.parent.parent / "generated", log=log, reporter=reporter)
     by_rule = changed_files(tree, folder / "patched") if release.is_built else {}
     patched = {**by_rule, **patched_files(release, tree, folder / "patched")}
@@ -145,7 +142,7 @@ def _compiled(
     files = list(host_files(tree))
     theirs = [*files, *(Path("aten/src/ATen") / name for name in release.cpu_files)]
     sources = [(patched.get(str(name), tree / name), str(name).replace("/", "."), "-O0") for name in theirs]
-    sources.append((generated / "ATen/RegisterMPS.cpp", "RegisterMPS.cpp", "-O0"))
+    sources += [(path, path.name, "-O0") for path in registrations(generated)]
     sources += [
         (path, f"own.{path.relative_to(native)}".replace("/", "."), f"-O1 -I{runtime}")
         for path in own_sources(native, with_mps=torch is not None)
@@ -170,8 +167,13 @@ def _compiled(
 
     kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
     write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
+    before = _cpu_seconds() - below.cpu_seconds
     argv = (str(root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
-    run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
+    try:
+        run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
+    except CompileError as error:
+        said = first_error(log.read_text(encoding="utf-8", errors="replace"))
+        raise CompileError(f"the back end of {tree} does not compile for Linux: {said}", hint=error.hint) from error
     spent = round(_cpu_seconds() - before + _spent(folder), 1)
     site = torch.site if torch else None
     compile_modules(root, folder / LIBRARY, site=site, log=log, reporter=reporter)

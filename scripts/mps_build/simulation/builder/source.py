@@ -28,7 +28,7 @@ from .packages import Apt
 # Of the package: host code, its headers, torchgen, Metal kernels as text. No documentation, no tests.
 MEMBERS = ("aten", "c10", "caffe2", "torch", "torchgen", "third_party", "CMakeLists.txt", "version.txt", "setup.py")
 _TEST_MEMBERS = ("test", "pytest.ini")
-_MARKER = ".mps-build-tree"
+_MARKER, _REGISTERS = ".mps-build-tree", "RegisterMPS"
 _GENERATED_FROM = ("torchgen/**/*.py", "aten/src/ATen/native/*.yaml", "aten/src/ATen/templates/*")
 
 
@@ -181,7 +181,7 @@ def generate(tree: Path, folder: Path, *, log: Path, reporter: Reporter) -> Path
         remove_tree(beside)
         raise SourceError(f"torchgen of {tree} failed: {' '.join(failure.tail[-1:])}", hint=f"see {log}") from failure
     for path in (beside / "ATen").glob("*.cpp"):
-        if path.name != "RegisterMPS.cpp":
+        if not path.name.startswith(_REGISTERS):
             path.unlink()
     beside.rename(home)
     reporter.done()
@@ -213,8 +213,22 @@ def mirrored(source: Path, target: Path) -> Path:
 
 
 def host_files(tree: Path) -> Iterable[Path]:
-    """Return the sources of the MPS back end, below the tree."""
+    """Return the sources of the MPS back end, below the tree: what lies in a folder `mps` of ATen."""
     base = tree / "aten/src/ATen"
-    for folder in ("mps", "native/mps", "native/mps/operations"):
+    known = [base / each for each in ("mps", "native/mps", "native/mps/operations")]
+    later = {path.parent for path in base.glob("**/mps/**/*.mm")} - set(known)  # native/sparse/mps from 2.8 on
+    for folder in (*known, *sorted(later)):
         for suffix in (".mm", ".cpp"):
-            yield from (path.relative_to(tree) for path in sorted((base / folder).glob(f"*{suffix}")))
+            yield from (path.relative_to(tree) for path in sorted(folder.glob(f"*{suffix}")))
+
+
+def registrations(generated: Path) -> list[Path]:
+    """Return what torchgen made for MPS: one file, which has a number from 2.7 on.
+
+    Raises:
+        SourceError: it made none.
+    """
+    found = sorted((generated / "ATen").glob(f"{_REGISTERS}*.cpp"))
+    if not found:
+        raise SourceError(f"torchgen wrote no {_REGISTERS}*.cpp into {generated}", hint="is MPS in its --help?")
+    return found

@@ -113,13 +113,13 @@ def _compile(root: Root, torch: TorchTree, *, jobs: int, log: Path, reporter: Re
             said = log.read_text(encoding="utf-8", errors="replace")
             if not left or not exclude(torch.build, said):
                 raise CompileError(
-                    f"torch of this tree does not compile: {_first_error(said)}", hint=error.hint
+                    f"torch of this tree does not compile: {first_error(said)}", hint=error.hint
                 ) from error
         else:
             return
 
 
-def _first_error(said: str) -> str:
+def first_error(said: str) -> str:
     """Return what a compiler or linker says first."""
     return next((line.strip() for line in said.splitlines() if "error: " in line), "see the log")
 

@@ -111,6 +111,7 @@ _TO_RUN = (
     *("python3-pytest", "python3-pip", "python3-psutil", "python3-sympy", "python3-networkx", "python3-jinja2"),
     *("python3-fsspec", "python3-filelock", "python3-packaging", "python3-requests", "libblas-dev", "liblapack-dev"),
 )
+_UTILITIES = "ATen/native/mps/OperationUtils.h"  # what all operators of the host code include
 # What third_party has, for Debian's tree, which has none.
 _THIRD_PARTY = (
     *("libcpuinfo-dev", "libcpp-httplib-dev", "libeigen3-dev", "libfmt-dev", "libfp16-dev", "libflatbuffers-dev"),
@@ -158,6 +159,7 @@ def built_release(version: str, tree: MpsTree, *, is_debian: bool) -> Release:
         patches=(),
         flags=tuple(flag for flag in tree.flags if flag not in ("-DUSE_MPS", "-fno-objc-arc")),
         wheel=known.wheel if known else Wheel(python=None, sha256=None),
+        shared_header=_UTILITIES if (tree.root / "aten/src" / _UTILITIES).is_file() else None,
         is_built=True,
         userland=suite,
     )

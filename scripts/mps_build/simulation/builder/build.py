@@ -8,7 +8,7 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mps_build.build.mm.tree import read_tree
@@ -166,14 +166,14 @@ def _compiled(
     from .kernels import compile_kernels  # a start that builds nothing does without
 
     kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
-    write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
     before = _cpu_seconds() - below.cpu_seconds
-    argv = (str(root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
     try:
-        run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
-    except CompileError as error:
-        said = first_error(log.read_text(encoding="utf-8", errors="replace"))
-        raise CompileError(f"the back end of {tree} does not compile for Linux: {said}", hint=error.hint) from error
+        _run_ninja(inputs, folder, jobs=jobs, log=log, reporter=reporter)
+    except CompileError:
+        # A release that is in no table may have a file that breaks with the header that is read once for all.
+        if not (release.is_built and inputs.shared):
+            raise
+        _run_ninja(replace(inputs, shared=None), folder, jobs=jobs, log=log, reporter=reporter)
     spent = round(_cpu_seconds() - before + _spent(folder), 1)
     site = torch.site if torch else None
     compile_modules(root, folder / LIBRARY, site=site, log=log, reporter=reporter)
@@ -197,6 +197,16 @@ def _compiled(
         cpu_seconds=spent,
         site=site,
     )
+
+
+def _run_ninja(inputs: Inputs, folder: Path, *, jobs: int, log: Path, reporter: Reporter) -> None:
+    write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
+    argv = (str(inputs.root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
+    try:
+        run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
+    except CompileError as error:
+        said = first_error(log.read_text(encoding="utf-8", errors="replace"))
+        raise CompileError(f"the back end does not compile for Linux: {said}", hint=error.hint) from error
 
 
 def _ours(release: Release) -> Iterator[Path]:

@@ -86,7 +86,7 @@ def test_packages_that_still_have_files_below_lib_make_a_root_like_newer_ones(tm
     libraries = tmp_path / "usr/lib/x86_64-linux-gnu"
     assert sorted(path.name for path in libraries.iterdir()) == ["libc.so", "libc.so.6", "libtorch.so"]
     assert (libraries / "libc.so").is_symlink()
-    for name in ("bin", "lib", "lib64", "sbin"):
+    for name in ("bin", "lib", "lib64", "sbin", "include"):
         assert (tmp_path / name).readlink() == Path("usr", name)
     assert (tmp_path / "bin/sh").read_text() == "bin/sh"
 

@@ -118,6 +118,8 @@ def merge_usr(root: Path) -> None:
             shutil.copytree(root / name, root / "usr" / name, symlinks=True, dirs_exist_ok=True)
             remove_tree(root / name)
         (root / name).symlink_to(f"usr/{name}")
+    # clang names the C++ library's headers as lib/gcc/../../include; ninja, which knows no links, takes that for this.
+    (root / "include").symlink_to("usr/include")
 
 
 def write_hook(root: Root) -> None:

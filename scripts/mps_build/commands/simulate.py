@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -37,7 +38,7 @@ from .shared.numbers import count
 TASK = ("verify", 0)
 EXTRA = "simulate"
 DOCUMENT = (
-    "release:string macos:string ?argv:array ?objective_files:integer ?selectors:object ?registrations:integer "
+    "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object ?registrations:integer "
     "?library_bytes:integer ?build_cpu_seconds:number"
 )
 EXAMPLES = (
@@ -123,7 +124,7 @@ def run(options: Options, console: Console) -> Result:
         document = {"release": version, "macos": options.macos, "argv": list(argv)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
     covered = measure(built, macos=options.macos)
-    _print(built, covered, console, macos=options.macos)
+    _print(built, covered, console, options=options)
     return Result(document=document_of(built, covered, macos=options.macos))
 
 
@@ -132,6 +133,7 @@ def document_of(built: Built, covered: Coverage, *, macos: str) -> dict[str, Any
     return {
         "release": built.release.version,
         "macos": macos,
+        "torch": "built" if built.site else "debian",
         "objective_files": built.objective_files,
         "selectors": {"needed": covered.needed, "implemented": covered.implemented, "missing": list(covered.missing)},
         "registrations": covered.registrations,
@@ -140,11 +142,12 @@ def document_of(built: Built, covered: Coverage, *, macos: str) -> dict[str, Any
     }
 
 
-def _print(built: Built, covered: Coverage, console: Console, *, macos: str) -> None:
+def _print(built: Built, covered: Coverage, console: Console, *, options: Options) -> None:
     rows = [
         ("Objective-C++ files of the MPS back end", str(built.objective_files)),
         ("selectors that they send", f"{covered.implemented} of {covered.needed} implemented"),
         ("operators registered for mps", str(covered.registrations)),
+        ("Linux's torch", f"built from {built.tree}" if built.site else "Debian's, without MPS"),
         ("library", f"{built.library.stat().st_size / 1e6:.1f} MB"),
         ("built in", f"{built.cpu_seconds:.0f} CPU seconds"),
     ]
@@ -152,7 +155,9 @@ def _print(built: Built, covered: Coverage, console: Console, *, macos: str) -> 
     if covered.missing:
         console.print(f"not implemented: {', '.join(covered.missing)}")
     console.print(
-        f"PyTorch {built.release.version} answers as on macOS {macos}; this is a rehearsal: "
+        f"PyTorch {built.release.version} answers as on macOS {options.macos}; this is a rehearsal: "
         "a GPU's numbers, MPSGraph's own faults and timing do not show here"
     )
-    console.print(f"run a program with it: nox -s simulate -- v{built.release.version} -- python FILE.py", style="bold")
+    words = [f"v{built.release.version}", *(("--source", str(options.source)) if options.source else ())]
+    words += ["--torch", options.torch] if options.torch else []
+    console.print(f"run a program with it: nox -s simulate -- {shlex.join(words)} -- python FILE.py", style="bold")

@@ -56,7 +56,7 @@ def losses(make, shape, device):
     torch.manual_seed(1)
     net, x = make().to(device), torch.randn(shape)
     given, wanted = x.to(device), x.flatten(1).mean(1, keepdim=True).to(device)
-    optimizer, out = torch.optim.SGD(net.parameters(), lr=0.05), []
+    optimizer, out = torch.optim.SGD(net.parameters(), lr=0.01), []
     for _ in range(20):
         optimizer.zero_grad()
         loss = nn.functional.mse_loss(net(given), wanted)
@@ -67,7 +67,7 @@ def losses(make, shape, device):
 
 for name, (make, shape) in NETS.items():
     cpu, mps = losses(make, shape, "cpu"), losses(make, shape, "mps")
-    assert cpu[-1] < cpu[0] and max(abs(a - b) for a, b in zip(cpu, mps)) < 1e-5, (name, cpu, mps)
+    assert cpu[-1] < cpu[0] and all(abs(a - b) < 1e-5 * max(1, a) for a, b in zip(cpu, mps)), (name, cpu, mps)
 assert torch.randn(3, device="mps").device.type == "mps"
 """
 # What our Python adds to a torch without MPS is upstream's own here.
@@ -120,7 +120,7 @@ def test_a_program_gets_what_the_cpu_gives_and_upstreams_own_bindings(built: Bui
 def test_the_library_is_of_the_tree_and_covers_what_it_does_over_debians_torch(built: Built, clone: Path) -> None:
     covered = measure(built, macos="15.2")
 
-    assert built.tree == clone and built.site is not None and built.objective_files == 69
+    assert built.tree == clone.resolve() and built.site is not None and built.objective_files == 69
     assert not covered.missing and covered.registrations > 700
     assert not list((built.root.packages / "torch").glob("*"))  # Debian's is not there to be taken
 

@@ -38,8 +38,8 @@ from .shared.numbers import count
 TASK = ("verify", 0)
 EXTRA = "simulate"
 DOCUMENT = (
-    "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object ?registrations:integer "
-    "?library_bytes:integer ?build_cpu_seconds:number"
+    "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "
+    "?registrations:integer ?library_bytes:integer ?build_cpu_seconds:number"
 )
 EXAMPLES = (
     "v2.6.0",

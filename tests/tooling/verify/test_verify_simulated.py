@@ -168,7 +168,7 @@ def test_a_users_tree_and_what_stands_below_reach_the_builder_the_record_and_the
     for name in ("aten/src/ATen/native/native_functions.yaml", "third_party/pybind11/CMakeLists.txt", "CMakeLists.txt"):
         (tree / name).touch()
     (tree / "version.txt").write_text("2.6.0a0")
-    plain = simulated_suite.provide
+    plain: Callable[..., Built] = vars(simulated_suite)["provide"]
 
     def provide(version: str, **more: Any) -> Built:
         asked.update(more)

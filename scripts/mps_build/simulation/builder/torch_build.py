@@ -21,7 +21,7 @@ from .root import LIBRARY, Root, patchelf
 from .torch_line import TorchTree, configure_words, environment, override_lines
 from .torch_tree import FLATBUFFERS, copied, is_debian_tree
 
-_ROOM, _ROOM_TO_GO_ON = 9_000_000_000, 2_000_000_000
+_ROOM, _ROOM_TO_GO_ON = 7_000_000_000, 2_000_000_000
 _PACKAGES = ("torch", "functorch", "torchgen")
 _ROUNDS = 4  # of files that break with a header which is read once: the next may show more
 _METADATA = "Metadata-Version: 2.1\nName: torch\nVersion: {version}\nRequires-Dist: filelock\nRequires-Dist: sympy\n"

@@ -16,8 +16,10 @@ from mps_build.simulation.coverage import measure
 from mps_build.simulation.releases import find_release
 from mps_build.simulation.session import provide, simulated_environ
 
+_WANTED = "MPS_BUILD_WHOLE_TORCH"
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.skipif(_WANTED not in os.environ, reason=f"{_WANTED} is not set: a torch takes an hour the first time"),
     pytest.mark.skipif(
         shutil.which("dpkg-source") is None, reason="dpkg-source unpacks the clone: apt install dpkg-dev"
     ),

@@ -132,7 +132,7 @@ def find_release(version: str) -> Release:
     if version not in _RELEASES:
         raise SourceError(
             f"{version} cannot be simulated over Debian's torch, which is known here for {' and '.join(_RELEASES)}",
-            hint=f"a torch is built from your clone, once, in about 90 CPU minutes: "
+            hint=f"a torch is built from your clone, once, in about an hour on two cores: "
             f"nox -s simulate -- v{version} --source ~/pytorch",
         )
     return _RELEASES[version]

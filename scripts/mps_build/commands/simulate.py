@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -37,8 +38,8 @@ from .shared.numbers import count
 TASK = ("verify", 0)
 EXTRA = "simulate"
 DOCUMENT = (
-    "release:string macos:string ?argv:array ?objective_files:integer ?selectors:object ?registrations:integer "
-    "?library_bytes:integer ?build_cpu_seconds:number"
+    "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "
+    "?registrations:integer ?library_bytes:integer ?build_cpu_seconds:number"
 )
 EXAMPLES = (
     "v2.6.0",
@@ -46,6 +47,7 @@ EXAMPLES = (
     "v2.6.0 --with accelerate -- python -m pytest tests/",
     "v2.6.0 --timing 7 -- python train.py",
     "v2.6.0 --source ~/pytorch --rebuild",
+    "v2.6.0 --source ~/pytorch --torch built -- python bug.py",
 )
 # What stands behind a `--` of its own is run.
 TAKES_COMMAND = True
@@ -57,6 +59,7 @@ class Options:
 
     recipe: str
     source: Path | None
+    torch: Literal["debian", "built"] | None
     macos: str
     rebuild: bool
     jobs: int
@@ -71,7 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="the release, such as v2.6.0")
     parser.add_argument("--macos", metavar="X.Y", default=DEFAULT_MACOS, help="the macOS that it answers as")
     parser.add_argument("--source", metavar="TREE", type=Path, help="a PyTorch tree of the release (default: Debian's)")
-    parser.add_argument("--rebuild", action="store_true", help="compile everything again")
+    parser.add_argument(
+        "--torch",
+        choices=("debian", "built"),
+        help="Linux's torch: Debian's, or built from TREE (default: Debian's where there is one)",
+    )
+    parser.add_argument("--rebuild", action="store_true", help="compile the back end again")
     parser.add_argument(
         "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="number of compilers at once"
     )
@@ -97,7 +105,14 @@ def run(options: Options, console: Console) -> Result:
         raise UsageError("--with, --venv and --timing are for a program: it stands behind `--`")
     version = find_recipe(options.recipe).version
     source = expanded(options.source) if options.source else None
-    built = provide(version, source=source, rebuild=options.rebuild, jobs=options.jobs, reporter=console)
+    built = provide(
+        version,
+        source=source,
+        torch=options.torch,
+        rebuild=options.rebuild,
+        jobs=options.jobs,
+        reporter=console,
+    )
     if options.command:
         venv = expanded(options.venv).absolute() if options.venv else None
         libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console)
@@ -109,7 +124,7 @@ def run(options: Options, console: Console) -> Result:
         document = {"release": version, "macos": options.macos, "argv": list(argv)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
     covered = measure(built, macos=options.macos)
-    _print(built, covered, console, macos=options.macos)
+    _print(built, covered, console, options=options)
     return Result(document=document_of(built, covered, macos=options.macos))
 
 
@@ -118,6 +133,7 @@ def document_of(built: Built, covered: Coverage, *, macos: str) -> dict[str, Any
     return {
         "release": built.release.version,
         "macos": macos,
+        "torch": "built" if built.site else "debian",
         "objective_files": built.objective_files,
         "selectors": {"needed": covered.needed, "implemented": covered.implemented, "missing": list(covered.missing)},
         "registrations": covered.registrations,
@@ -126,11 +142,12 @@ def document_of(built: Built, covered: Coverage, *, macos: str) -> dict[str, Any
     }
 
 
-def _print(built: Built, covered: Coverage, console: Console, *, macos: str) -> None:
+def _print(built: Built, covered: Coverage, console: Console, *, options: Options) -> None:
     rows = [
         ("Objective-C++ files of the MPS back end", str(built.objective_files)),
         ("selectors that they send", f"{covered.implemented} of {covered.needed} implemented"),
         ("operators registered for mps", str(covered.registrations)),
+        ("Linux's torch", f"built from {built.tree}" if built.site else "Debian's, without MPS"),
         ("library", f"{built.library.stat().st_size / 1e6:.1f} MB"),
         ("built in", f"{built.cpu_seconds:.0f} CPU seconds"),
     ]
@@ -138,7 +155,9 @@ def _print(built: Built, covered: Coverage, console: Console, *, macos: str) -> 
     if covered.missing:
         console.print(f"not implemented: {', '.join(covered.missing)}")
     console.print(
-        f"PyTorch {built.release.version} answers as on macOS {macos}; this is a rehearsal: "
+        f"PyTorch {built.release.version} answers as on macOS {options.macos}; this is a rehearsal: "
         "a GPU's numbers, MPSGraph's own faults and timing do not show here"
     )
-    console.print(f"run a program with it: nox -s simulate -- v{built.release.version} -- python FILE.py", style="bold")
+    words = [f"v{built.release.version}", *(("--source", str(options.source)) if options.source else ())]
+    words += ["--torch", options.torch] if options.torch else []
+    console.print(f"run a program with it: nox -s simulate -- {shlex.join(words)} -- python FILE.py", style="bold")

@@ -18,9 +18,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.records.device_record import Simulated
 from mps_build.common.result import Result
@@ -65,6 +67,8 @@ class Options(VerdictOptions):
     resume: Path | None
     simulated: bool
     macos: str | None
+    source: Path | None
+    torch: Literal["debian", "built"] | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +99,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a recipe's MPS host code on Linux (docs/verify/simulated.md); rehearses",
     )
     parser.add_argument("--macos", metavar="X.Y", help="the macOS that a simulated device answers as (default: 15.2)")
+    parser.add_argument("--source", metavar="TREE", type=Path, help="simulate your PyTorch tree (default: Debian's)")
+    parser.add_argument(
+        "--torch", choices=("debian", "built"), help="what stands below it on Linux, as `simulate` says"
+    )
     add_run_options(parser)
     add_verdict_options(parser)
 
@@ -147,6 +155,10 @@ def _simulated(options: Options) -> Simulated | None:
             raise UsageError(
                 "--macos goes with --simulated: a Mac has its own", hint="nox -s verify_mps -- v2.6.0 --simulated"
             )
+        if options.source is not None or options.torch is not None:
+            raise UsageError(
+                "--source and --torch go with --simulated", hint="nox -s verify_mps -- v2.6.0 --simulated --source TREE"
+            )
         return None
     if options.target is None:
         raise UsageError("--simulated takes a release", hint="nox -s verify_mps -- v2.6.0 --simulated")
@@ -165,10 +177,16 @@ def _simulated(options: Options) -> Simulated | None:
     }
     if wrong := [name for name, is_given in others.items() if is_given]:
         raise UsageError(f"{', '.join(wrong)} and --simulated exclude each other", hint="leave one of them out")
-    from mps_build.simulation.session import DEFAULT_MACOS, check_macos, check_release
+    from mps_build.simulation.session import DEFAULT_MACOS, check_macos, choose_release
 
     macos = options.macos or DEFAULT_MACOS
     check_macos(macos)
     release = find_recipe(options.target.removeprefix("torch==")).version
-    check_release(release)
-    return Simulated(release=release, macos=macos)
+    source = expanded(options.source).absolute() if options.source else None
+    chosen = choose_release(release, source=source, torch=options.torch)
+    return Simulated(
+        release=release,
+        macos=macos,
+        source=str(source) if source else None,
+        torch="built" if chosen.is_built else "debian",
+    )

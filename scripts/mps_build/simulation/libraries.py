@@ -14,6 +14,7 @@ from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from .builder.build import Built, held, simulation_folder
+from .builder.root import torch_variables
 
 _SETTINGS = "pyvenv.cfg"
 _INSTALLED = ".mps-build-installed"
@@ -74,7 +75,7 @@ def _installed(home: Path) -> list[str]:
 
 def _run(built: Built, words: Sequence[str], log: Path, reporter: Reporter, title: str) -> None:
     reporter.started(title)
-    environ = {**fetch_environ(os.environ), "LD_LIBRARY_PATH": str(built.folder)}
+    environ = {**fetch_environ(os.environ), "LD_LIBRARY_PATH": str(built.folder), **torch_variables(built.site)}
     try:
         run_logged(
             Command(argv=(str(built.root.python), *words), environ=environ), log=log, timeout_seconds=FETCH_SECONDS

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.build.rehearsal.debian_source import DebianSource, debian_source
+from packaging.version import Version
+
+from mps_build.build.mm.tree import MpsTree
+from mps_build.build.rehearsal.debian_source import SOURCES, DebianSource, debian_source
 from mps_build.common.errors import SourceError
 
 PATCHES = Path(__file__).parent / "patches"
@@ -14,10 +17,10 @@ PATCHES = Path(__file__).parent / "patches"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel:
-    """An official wheel: the Python that it is for, and the digest of its file."""
+    """An official wheel: the Python that it is for, and the digest of its file; None: what the index says of it."""
 
-    python: str
-    sha256: str
+    python: str | None
+    sha256: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,8 @@ class Release:
         shared_header: what all its operators' files include, read once for them; below aten/src.
         tree_version: what version.txt says, where it is another: upstream does not raise it for a patch release.
         wheel: the official macOS wheel whose Metal kernels run here; None: the release compiles all of them from text.
+        is_built: Linux's torch is built from the user's tree, with MPS in its C++; else it is Debian's, without.
+        userland: whose Python and libraries the root has; None: those of Debian's own package of this release.
     """
 
     version: str
@@ -43,6 +48,13 @@ class Release:
     shared_header: str | None = None
     tree_version: str | None = None
     wheel: Wheel | None = None
+    is_built: bool = False
+    userland: DebianSource | None = None
+
+    @property
+    def home(self) -> DebianSource:
+        """The Debian that the root is of."""
+        return self.userland or self.package
 
     @property
     def package(self) -> DebianSource:
@@ -92,15 +104,62 @@ _RELEASES: Mapping[str, Release] = {
 }
 
 
+# What a tree is built with, and what it is run with.
+_TO_BUILD = ("clang-19", "lld-19", "llvm-19", "ninja-build", "patchelf", "cmake")
+_TO_RUN = (
+    *("libc6-dev", "python3-dev", "python3-yaml", "python3-numpy", "python3-setuptools", "python3-typing-extensions"),
+    *("python3-pytest", "python3-pip", "python3-psutil", "python3-sympy", "python3-networkx", "python3-jinja2"),
+    *("python3-fsspec", "python3-filelock", "python3-packaging", "python3-requests", "libblas-dev", "liblapack-dev"),
+)
+_UTILITIES = "ATen/native/mps/OperationUtils.h"  # what all operators of the host code include
+# What third_party has, for Debian's tree, which has none.
+_THIRD_PARTY = (
+    *("libcpuinfo-dev", "libcpp-httplib-dev", "libeigen3-dev", "libfmt-dev", "libfp16-dev", "libflatbuffers-dev"),
+    *("flatbuffers-compiler-dev", "flatbuffers-compiler", "libfxdiv-dev", "libonnx-dev", "libprotobuf-dev"),
+    *("libprotoc-dev", "libpsimd-dev", "libpthreadpool-dev", "libsleef-dev", "nlohmann-json3-dev"),
+    *("protobuf-compiler", "pybind11-dev", "python3-pybind11"),
+)
+# The first release that runs on trixie's Python 3.13; older ones are built with bookworm's 3.11.
+_NEWER, _LIBRARY = Version("2.6"), {"trixie": "libstdc++-14-dev", "bookworm": "libstdc++-12-dev"}
+
+
 def find_release(version: str) -> Release:
-    """Return what is known of a release.
+    """Return what is known of a release that Debian has a torch of.
 
     Raises:
-        SourceError: it cannot be simulated, and why.
+        SourceError: it cannot be simulated so, and what is needed.
     """
     if version not in _RELEASES:
         raise SourceError(
-            f"{version} cannot be simulated: PyTorch's MPS host code runs on Linux for {' and '.join(_RELEASES)} alone",
-            hint="it needs its source and a Linux torch of exactly this version; Debian has those of these two alone",
+            f"{version} cannot be simulated over Debian's torch, which is known here for {' and '.join(_RELEASES)}",
+            hint=f"a torch is built from your clone, once, in about an hour on two cores: "
+            f"nox -s simulate -- v{version} --source ~/pytorch",
         )
     return _RELEASES[version]
+
+
+def has_debian_torch(version: str) -> bool:
+    """Whether Linux's torch of a release is Debian's, where nobody says otherwise."""
+    return version in _RELEASES
+
+
+def built_release(version: str, tree: MpsTree, *, is_debian: bool) -> Release:
+    """Return what is read from a tree whose own torch is built.
+
+    Args:
+        is_debian: the tree is Debian's source package, without third_party.
+    """
+    suite = SOURCES["2.6.0" if Version(version) >= _NEWER else "1.13.1"]
+    known = _RELEASES.get(version)
+    return Release(
+        version=version,
+        standard=tree.standard,
+        root=(*_TO_BUILD, _LIBRARY[suite.suite], *_TO_RUN, *(_THIRD_PARTY if is_debian else ())),
+        cpu_files=(),
+        patches=(),
+        flags=tuple(flag for flag in tree.flags if flag not in ("-DUSE_MPS", "-fno-objc-arc")),
+        wheel=known.wheel if known else Wheel(python=None, sha256=None),
+        shared_header=_UTILITIES if (tree.root / "aten/src" / _UTILITIES).is_file() else None,
+        is_built=True,
+        userland=suite,
+    )

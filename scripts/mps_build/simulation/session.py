@@ -7,21 +7,24 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from mps_build.common.errors import UsageError
 from mps_build.common.process import Command, run_interactive
 from mps_build.common.reporter import Reporter
 
 from .builder.build import Built, build, held, simulation_folder
-from .builder.root import Root
-from .builder.source import debian_tests
-from .releases import find_release
+from .builder.root import Root, torch_variables
+from .builder.source import debian_tests, tree_to_build
+from .builder.torch_tree import is_debian_tree
+from .releases import Release, built_release, find_release, has_debian_torch
 
 _PYTHON = Path(__file__).resolve().parent / "python"
 _SOURCE = _PYTHON / "metal_source.py"
 # Of the session's own environment and of the caller's interpreter: a program's Python is another one.
 _NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD")
 DEFAULT_MACOS = "15.2"
+Torch = Literal["debian", "built"]
 _MACOS = re.compile(r"(\d{2})(\.\d{1,2})?")
 # MPS needs 12.3; a version of two parts says the second as well, one of one part is its first.
 _OLDEST_MACOS, _NEWEST_MACOS = (12, 3), 26
@@ -40,19 +43,33 @@ def check_macos(text: str) -> None:
         raise UsageError(f"--macos {text}: is not a version from {oldest} to {_NEWEST_MACOS}", hint="such as 14.4")
 
 
-def check_release(version: str) -> None:
-    """Refuse a release that cannot be simulated.
+def choose_release(version: str, *, source: Path | None = None, torch: Torch | None = None) -> Release:
+    """Return what is known of a release, or what its tree says of it where Linux's torch is built from that.
+
+    Args:
+        source: the user's tree. torch: whose torch stands below; None: Debian's where there is one.
 
     Raises:
-        SourceError: saying why, and what it needs.
+        UsageError: a torch is to be built from no tree.
+        SourceError: it cannot be simulated so, or the tree is of another release or not whole.
     """
-    find_release(version)
+    is_built = torch == "built" or (torch is None and source is not None and not has_debian_torch(version))
+    if not is_built:
+        return find_release(version)
+    if source is None:
+        raise UsageError(
+            "--torch built needs the tree that it is built from",
+            hint=f"nox -s simulate -- v{version} --torch built --source ~/pytorch",
+        )
+    tree = tree_to_build(version, source)
+    return built_release(version, tree, is_debian=is_debian_tree(tree.root))
 
 
 def provide(
     version: str,
     *,
     source: Path | None = None,
+    torch: Torch | None = None,
     rebuild: bool = False,
     offline: bool = False,
     jobs: int,
@@ -61,13 +78,14 @@ def provide(
     """Return the simulation of a release, built only as far as it is not there yet.
 
     Args:
-        source: a tree of the release; None: Debian's. rebuild: start from no object. offline: build nothing.
+        source: a tree of the release; None: Debian's. torch: Linux's own; None: Debian's where there is one.
+        rebuild: start from no object of the back end. offline: build nothing.
 
     Raises:
-        SourceError: the release cannot be simulated, or the tree is of another.
+        UsageError, SourceError: the release cannot be simulated, or the tree is of another.
         HostError, BuildEnvironmentError, PatchError, CompileError: it cannot be built here.
     """
-    release = find_release(version)
+    release = choose_release(version, source=source, torch=torch)
     return build(release, source=source, rebuild=rebuild, offline=offline, jobs=jobs, reporter=reporter)
 
 
@@ -109,6 +127,7 @@ def simulated_environ(
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
         "PATH": os.pathsep.join((*([str(libraries / "bin")] if libraries else []), str(_programs(built.root)), path)),
         "LD_LIBRARY_PATH": os.pathsep.join(ours_first),
+        **torch_variables(built.site),
         "MPS_BUILD_MACOS": macos,
         "MPS_BUILD_KERNELS": str(built.kernels),
         "MPS_BUILD_PYTHON": str(built.root.python),

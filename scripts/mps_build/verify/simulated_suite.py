@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from mps_build.common.records.device_record import Case, Simulated
@@ -53,7 +54,14 @@ class SimulatedSuite(DeviceSuite):
         Raises:
             SourceError, HostError, BuildEnvironmentError, PatchError, CompileError: it cannot be built here.
         """
-        built = provide(self.simulated.release, offline=shop.offline, jobs=os.cpu_count() or 1, reporter=shop.reporter)
+        built = provide(
+            self.simulated.release,
+            source=Path(self.simulated.source) if self.simulated.source else None,
+            torch=self.simulated.torch,
+            offline=shop.offline,
+            jobs=os.cpu_count() or 1,
+            reporter=shop.reporter,
+        )
         caller = suite_environ(os.environ)
         # The session's own path stays out, as `simulate` keeps it out.
         passed = {name: value for name, value in os.environ.items() if name == "MPS_BUILD_CALLER_PATH"}

@@ -16,14 +16,21 @@ from mps_build.simulation.builder.build import build
 from mps_build.simulation.builder.ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from mps_build.simulation.builder.packages import Apt, check_host
 from mps_build.simulation.builder.root import LIBRARY, Root, foreign_libraries, merge_usr
-from mps_build.simulation.builder.source import debian_tree, host_files, mirrored, patched_files, users_tree
+from mps_build.simulation.builder.source import (
+    debian_tree,
+    host_files,
+    mirrored,
+    patched_files,
+    registrations,
+    users_tree,
+)
 from mps_build.simulation.releases import find_release
 
 
 def test_a_release_that_cannot_be_simulated_says_what_is_needed() -> None:
     with pytest.raises(SourceError, match=r"2\.15\.0 cannot be simulated") as caught:
         find_release("2.15.0")
-    assert caught.value.hint is not None and "Linux torch of exactly this version" in caught.value.hint
+    assert caught.value.hint is not None and "nox -s simulate -- v2.15.0 --source ~/pytorch" in caught.value.hint
 
 
 @pytest.mark.parametrize("version", ["1.13.1", "2.6.0"])
@@ -79,7 +86,7 @@ def test_packages_that_still_have_files_below_lib_make_a_root_like_newer_ones(tm
     libraries = tmp_path / "usr/lib/x86_64-linux-gnu"
     assert sorted(path.name for path in libraries.iterdir()) == ["libc.so", "libc.so.6", "libtorch.so"]
     assert (libraries / "libc.so").is_symlink()
-    for name in ("bin", "lib", "lib64", "sbin"):
+    for name in ("bin", "lib", "lib64", "sbin", "include"):
         assert (tmp_path / name).readlink() == Path("usr", name)
     assert (tmp_path / "bin/sh").read_text() == "bin/sh"
 
@@ -159,13 +166,24 @@ def test_the_first_own_source_marks_where_pytorchs_selectors_end() -> None:
 
 def test_host_files_are_those_of_the_back_end(tmp_path: Path) -> None:
     base = tmp_path / "aten/src/ATen"
-    for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm", "native/mps/kernels/D.metal", "native/E.mm"):
+    sparse = "native/sparse/mps/F.mm"
+    others = ("native/mps/kernels/D.metal", "native/E.mm", "native/sparse/G.cpp")
+    for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm", sparse, *others):
         (base / name).parent.mkdir(parents=True, exist_ok=True)
         (base / name).touch()
 
     assert [str(path) for path in host_files(tmp_path)] == [
-        f"aten/src/ATen/{name}" for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm")
+        f"aten/src/ATen/{name}" for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm", sparse)
     ]
+
+
+def test_registrations_may_have_numbers_and_may_not_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "ATen").mkdir()
+    with pytest.raises(SourceError, match=r"wrote no RegisterMPS\*\.cpp"):
+        registrations(tmp_path)
+    for name in ("RegisterMPS_1.cpp", "RegisterMPS_0.cpp"):
+        (tmp_path / "ATen" / name).touch()
+    assert [path.name for path in registrations(tmp_path)] == ["RegisterMPS_0.cpp", "RegisterMPS_1.cpp"]
 
 
 def test_a_tree_of_another_release_is_refused(tmp_path: Path) -> None:

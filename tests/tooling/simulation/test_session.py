@@ -96,6 +96,7 @@ def test_the_document_says_what_is_covered(built: Built) -> None:
     assert document_of(built, covered, macos="15.2") == {
         "release": "2.6.0",
         "macos": "15.2",
+        "torch": "debian",
         "objective_files": 69,
         "selectors": {"needed": 349, "implemented": 348, "missing": ["LSTMWithSourceTensor:"]},
         "registrations": 715,

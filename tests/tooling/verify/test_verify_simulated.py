@@ -87,7 +87,7 @@ def test_a_right_device_is_rehearsed_and_never_verified(run: Run, tmp_path: Path
     status, document = run("--only", "test_fresh")
 
     assert (status, document["verdict"], document["cause"]) == (0, "rehearsed", None)
-    assert document["simulated"] == {"release": "2.6.0", "macos": "15.2"}
+    assert document["simulated"] == {"release": "2.6.0", "macos": "15.2", "source": None, "torch": "debian"}
     assert document["device"] == "mps"
     assert document["target"]["kind"] == "simulation"
     assert document["environment"]["removed"] == {"PYTORCH_ENABLE_MPS_FALLBACK": "1"}
@@ -159,6 +159,29 @@ def test_a_run_that_answers_as_another_macos_is_not_gone_on_with(run: Run, tmp_p
     assert (status, "what the device answers as" in document["message"]) == (2, True)
 
 
+def test_a_users_tree_and_what_stands_below_reach_the_builder_the_record_and_the_reports(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree, asked = tmp_path / "tree", {}
+    for name in ("aten/src/ATen/native/mps", "aten/src/ATen/mps", "third_party/pybind11"):
+        (tree / name).mkdir(parents=True)
+    for name in ("aten/src/ATen/native/native_functions.yaml", "third_party/pybind11/CMakeLists.txt", "CMakeLists.txt"):
+        (tree / name).touch()
+    (tree / "version.txt").write_text("2.6.0a0")
+    plain: Callable[..., Built] = vars(simulated_suite)["provide"]
+
+    def provide(version: str, **more: Any) -> Built:
+        asked.update(more)
+        return plain(version, **more)
+
+    monkeypatch.setattr(simulated_suite, "provide", provide)
+    status, document = run("--only", "test_fresh", "--source", str(tree), "--torch", "built")
+
+    assert status == 0 and asked["source"] == tree and asked["torch"] == "built"
+    assert document["simulated"] == {"release": "2.6.0", "macos": "15.2", "source": str(tree), "torch": "built"}
+    assert "as on macOS 15.2, over a torch built from its tree" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_macos_on_which_the_release_does_not_work_is_refused_as_on_a_mac(run: Run) -> None:
     status, document = run("--macos", "12.3")
 
@@ -171,7 +194,7 @@ def test_a_macos_on_which_the_release_does_not_work_is_refused_as_on_a_mac(run: 
         (
             ("v2.15.0", "--simulated"),
             4,
-            "2.15.0 cannot be simulated: PyTorch's MPS host code runs on Linux for 2.6.0 and 1.13.1 alone",
+            "2.15.0 cannot be simulated over Debian's torch, which is known here for 2.6.0 and 1.13.1",
         ),
         (("--simulated",), 2, "takes a release"),
         (("torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "--simulated"), 2, "not a wheel"),
@@ -181,6 +204,9 @@ def test_a_macos_on_which_the_release_does_not_work_is_refused_as_on_a_mac(run: 
         (("v2.6.0", "--simulated", "--nightly"), 2, "--nightly and --simulated exclude each other"),
         (("v2.6.0", "--simulated", "--macos", "9.3"), 2, "--macos 9.3: is not a version"),
         (("torch==2.6.0", "--macos", "14.4"), 2, "--macos goes with --simulated"),
+        (("v2.6.0", "--simulated", "--torch", "built"), 2, "--torch built needs the tree"),
+        (("v2.6.0", "--simulated", "--source", "/nowhere", "--torch", "built"), 4, "/nowhere is not a PyTorch tree"),
+        (("torch==2.6.0", "--source", "tree"), 2, "--source and --torch go with --simulated"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_built(

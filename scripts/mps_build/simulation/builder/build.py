@@ -8,12 +8,13 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mps_build.build.mm.tree import read_tree
 from mps_build.build.ninja import run_build
 from mps_build.build.objc import write_frameworks
-from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
 from mps_build.common.opening import open_to_append
@@ -27,12 +28,27 @@ from ..releases import Release
 from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from .packages import check_host
 from .root import LIBRARY, Root, compile_modules, hook_files, make_root, write_hook
-from .source import debian_tree, generate, host_files, mirrored, patched_files, users_tree, write_if_changed
+from .source import (
+    changed_files,
+    debian_tree,
+    generate,
+    host_files,
+    mirrored,
+    patched_files,
+    registrations,
+    users_tree,
+    write_if_changed,
+)
+from .torch_build import Torch, build_torch, check_room, first_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A library that a simulated program loads, and what it was made of."""
+    """A library that a simulated program loads, and what it was made of.
+
+    Attributes:
+        site: the folder that a torch which was built is imported from; None: the root's packages.
+    """
 
     release: Release
     root: Root
@@ -41,6 +57,7 @@ class Built:
     kernels: Path
     objective_files: int
     cpu_seconds: float
+    site: Path | None = None
 
     @property
     def library(self) -> Path:
@@ -74,7 +91,7 @@ def build(
     home = simulation_folder()
     log = home / "logs" / f"{release.version}.log"
     tree = users_tree(release, source) if source else None
-    folder = home / "builds" / f"{release.version}-{digest_of(str(tree))[:12]}"
+    folder = home / "builds" / f"{release.version}-{digest_of([str(tree)] if release.is_built else str(tree))[:12]}"
     state = digest_of([[path.name, path.read_text(encoding="utf-8")] for path in _ours(release)])
     if tree is None and not rebuild and (kept := _kept(release, folder, state)) is not None:
         return kept
@@ -83,33 +100,52 @@ def build(
             f"the simulation of {release.version} is not built yet, and --offline does not allow fetching its parts",
             hint="run once without --offline",
         )
+    torch_home = home / "torches" / f"{release.version}-{digest_of(str(tree))[:12]}" if release.is_built else None
     check_host(home)
+    if torch_home:
+        check_room(torch_home)
     with held(home / "lock", reporter):
-        package = release.package
+        debian = release.home
         root = make_root(
-            home, suite=package.suite, python=package.python, packages=release.root, log=log, reporter=reporter
+            home, suite=debian.suite, python=debian.python, packages=release.root, log=log, reporter=reporter
         )
         write_hook(root)
         tree = tree or debian_tree(release, home, log=log, reporter=reporter)
         if rebuild:
             remove_tree(folder)
-        return _compiled(release, root, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter)
+        before, torch = _cpu_seconds(), None
+        if torch_home:
+            torch = build_torch(tree, torch_home, root=root, version=release.version, jobs=jobs, reporter=reporter)
+        below = Below(root=root, torch=torch, cpu_seconds=_cpu_seconds() - before)
+        return _compiled(release, below, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Below:
+    """What a back end is compiled with and stands on; `torch`: one that was built, and what that cost just now."""
+
+    root: Root
+    torch: Torch | None
+    cpu_seconds: float
 
 
 def _compiled(
-    release: Release, root: Root, tree: Path, folder: Path, *, state: str, jobs: int, log: Path, reporter: Reporter
+    release: Release, below: Below, tree: Path, folder: Path, *, state: str, jobs: int, log: Path, reporter: Reporter
 ) -> Built:
+    root, torch = below.root, below.torch
     generated = generate(tree, folder.parent.parent / "generated", log=log, reporter=reporter)
-    patched = patched_files(release, tree, folder / "patched")
+    by_rule = changed_files(tree, folder / "patched") if release.is_built else {}
+    patched = {**by_rule, **patched_files(release, tree, folder / "patched")}
     frameworks = write_frameworks(folder / "frameworks")
     # Compiled where the cache is: another checkout, or another installation, of the same sources compiles nothing anew.
     native, runtime = mirrored(NATIVE, folder / "native"), mirrored(RUNTIME, folder / "runtime")
     files = list(host_files(tree))
     theirs = [*files, *(Path("aten/src/ATen") / name for name in release.cpu_files)]
     sources = [(patched.get(str(name), tree / name), str(name).replace("/", "."), "-O0") for name in theirs]
-    sources.append((generated / "ATen/RegisterMPS.cpp", "RegisterMPS.cpp", "-O0"))
+    sources += [(path, path.name, "-O0") for path in registrations(generated)]
     sources += [
-        (path, f"own.{path.relative_to(native)}".replace("/", "."), f"-O1 -I{runtime}") for path in own_sources(native)
+        (path, f"own.{path.relative_to(native)}".replace("/", "."), f"-O1 -I{runtime}")
+        for path in own_sources(native, with_mps=torch is not None)
     ]
     from ..availability import read_availability, table_source  # a start that builds nothing does without
 
@@ -122,20 +158,30 @@ def _compiled(
         standard=release.standard,
         flags=release.flags,
         shared=tree / "aten/src" / release.shared_header if release.shared_header else None,
-        include=(generated, tree / "aten/src", tree),
+        include=(
+            generated,
+            *(read_tree(tree).include if torch else (tree / "aten/src", tree)),
+            *(torch.include if torch else ()),
+        ),
         after=(native / "include", frameworks.include),
         sources=tuple(sources),
         native=native,
+        libraries=torch.libraries if torch else None,
     )
     from .kernels import compile_kernels  # a start that builds nothing does without
 
     kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
-    write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
-    before = _cpu_seconds()
-    argv = (str(root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
-    run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
+    before = _cpu_seconds() - below.cpu_seconds
+    try:
+        _run_ninja(inputs, folder, jobs=jobs, log=log, reporter=reporter)
+    except CompileError:
+        # A release that is in no table may have a file that breaks with the header that is read once for all.
+        if not (release.is_built and inputs.shared):
+            raise
+        _run_ninja(replace(inputs, shared=None), folder, jobs=jobs, log=log, reporter=reporter)
     spent = round(_cpu_seconds() - before + _spent(folder), 1)
-    compile_modules(root, folder / LIBRARY, log=log, reporter=reporter)
+    site = torch.site if torch else None
+    compile_modules(root, folder / LIBRARY, site=site, log=log, reporter=reporter)
     count = sum(file.suffix == ".mm" for file in files)
     facts = {
         "state": state,
@@ -154,7 +200,18 @@ def _compiled(
         kernels=kernels,
         objective_files=count,
         cpu_seconds=spent,
+        site=site,
     )
+
+
+def _run_ninja(inputs: Inputs, folder: Path, *, jobs: int, log: Path, reporter: Reporter) -> None:
+    write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
+    argv = (str(inputs.root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
+    try:
+        run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
+    except CompileError as error:
+        said = first_error(log.read_text(encoding="utf-8", errors="replace"))
+        raise CompileError(f"the back end does not compile for Linux: {said}", hint=error.hint) from error
 
 
 def _ours(release: Release) -> Iterator[Path]:
@@ -177,7 +234,7 @@ def _kept(release: Release, folder: Path, state: str) -> Built | None:
         return None
     return Built(
         release=release,
-        root=Root(path=Path(facts["root"]), python_version=release.package.python),
+        root=Root(path=Path(facts["root"]), python_version=release.home.python),
         tree=Path(facts["tree"]),
         folder=folder,
         kernels=Path(facts["kernels"]),

@@ -1,7 +1,8 @@
 """The official wheel's Metal kernels as machine code, linked for fixed places: what the software Metal loads.
 
 The only module here that knows how `verify_kernels` reads and compiles them. They run in torch's process, so they are
-taken from the one wheel whose digest is known; its bitcode is read, checked and translated in a closed process.
+taken from the one wheel whose digest is known, or for a release that is not from the one that the index's digest fits;
+its bitcode is read, checked and translated in a closed process.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ...common.errors import RefusedForSafety
+from ...common.errors import RefusedForSafety, SourceError
 from ...common.files import write_whole
 from ...common.receipts import fingerprint
 from ...common.reporter import Reporter
@@ -35,29 +36,30 @@ _NAMES: Mapping[str, str] = {**SYMBOLS, **{name: name for name in LIBRARY_CALLS}
 def compile_kernels(release: Release, folder: Path, *, log: Path, reporter: Reporter) -> Path:
     """Return the folder with a file of kernels for each Metal library of the release's wheel; made only once.
 
-    It is empty where the release brings all of its kernels as text.
+    It is empty where the release brings all of its kernels as text, and where the index has no wheel of a release that
+    is built from a tree: such a tree may be of no release at all.
 
     Raises:
-        UsageError, SourceError: there is no such wheel, or it could not be had.
+        UsageError, SourceError: the known wheel could not be had.
         RefusedForSafety: it is not the one that is known.
     """
     wheel = release.wheel
     if wheel is None:
-        (none := folder / f"{release.version}-none").mkdir(parents=True, exist_ok=True)
-        return none
+        return _none(release, folder)
     version = hashlib.sha256(f"{_FORMAT} {wheel.sha256} {translator_version()}".encode()).hexdigest()[:12]
     home = folder / f"{release.version}-{version}"
     if home.is_dir():
         return home
-    fetched = fetch_wheel(
-        f"torch=={release.version}",
-        python=wheel.python,
-        cache=cache_folder() / "wheels",
-        log=log,
-        reporter=reporter,
-    )
+    requirement, cache = f"torch=={release.version}", cache_folder() / "wheels"
+    try:
+        fetched = fetch_wheel(requirement, python=wheel.python, cache=cache, log=log, reporter=reporter)
+    except SourceError as error:
+        if wheel.sha256 is not None:
+            raise
+        reporter.line(f"no Metal kernels but those that are text: {error}")
+        return _none(release, folder)
     digest = fingerprint(fetched.path)["sha256"]
-    if digest != wheel.sha256:
+    if wheel.sha256 not in (None, digest):
         raise RefusedForSafety(
             f"{fetched.path.name} is not the official wheel: its sha256 is {digest}",
             hint="its kernels would run in torch's process; remove it, then run the same command again",
@@ -70,6 +72,11 @@ def compile_kernels(release: Release, folder: Path, *, log: Path, reporter: Repo
         write_whole(beside / f"{name}.kernels", data)
     beside.rename(home)
     return home
+
+
+def _none(release: Release, folder: Path) -> Path:
+    (none := folder / f"{release.version}-none").mkdir(parents=True, exist_ok=True)
+    return none
 
 
 def _codes(library: Library, path: Path, reporter: Reporter) -> Iterator[tuple[str, Code]]:

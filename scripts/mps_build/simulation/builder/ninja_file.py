@@ -22,12 +22,14 @@ _DEFINITIONS = (
     # Official wheels are Release builds: an assert of the host code does nothing.
     "NDEBUG",
     *("USE_MPS", "AT_PER_OPERATOR_HEADERS", "FMT_HEADER_ONLY=1", "HAVE_MMAP=1", "_FILE_OFFSET_BITS=64"),
-    # What Debian's libtorch was compiled with: DispatchStub's signatures depend on it.
-    *("HAVE_AVX2_CPU_DEFINITION", "HAVE_AVX512_CPU_DEFINITION"),
 )
+# What Debian's libtorch was compiled with: DispatchStub's signatures depend on it.
+_OF_DEBIAN = ("HAVE_AVX2_CPU_DEFINITION", "HAVE_AVX512_CPU_DEFINITION")
+# What stands in for the parts of a libtorch without MPS; one that has them needs none of it.
+_WITHOUT_MPS = ("hidden.cpp", "shaders.cpp")
 # The kernels' runtime, as machine/build.py compiles it.
 C_FLAGS = ("-O2", "-fPIC", "-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
-_LIBRARIES = ("-ltorch_cpu", "-lc10", "-lcpuinfo", "-ldl", "-lpthread")
+_LIBRARIES = ("-ltorch_cpu", "-lc10", "-ldl", "-lpthread")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class Inputs:
     Attributes:
         sources: (file, object's name, optimisation). native: where ours lie.
         shared: a header that is read once for all operators of the host code; None: each file reads its own.
+        libraries: the folder of a libtorch that was built with MPS; None: the root has Debian's, without.
     """
 
     root: Root
@@ -47,6 +50,7 @@ class Inputs:
     native: Path = NATIVE
     flags: tuple[str, ...] = ()
     shared: Path | None = None
+    libraries: Path | None = None
 
 
 def ninja_text(inputs: Inputs) -> str:
@@ -54,8 +58,10 @@ def ninja_text(inputs: Inputs) -> str:
     root = inputs.root
     compiler = (str(root.clang), "--driver-mode=g++", f"--sysroot={root.path}")
     c_compiler = (str(root.clang), f"--sysroot={root.path}")
+    defined = (*_DEFINITIONS, *(() if inputs.libraries else _OF_DEBIAN))
+    libraries = (f"-L{inputs.libraries}", *_LIBRARIES) if inputs.libraries else (*_LIBRARIES, "-lcpuinfo")
     flags = (
-        *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS), *inputs.flags),
+        *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in defined), *inputs.flags),
         *("-include", str(inputs.native / "include/linux_prefix.h"), *(f"-I{path}" for path in inputs.include)),
         *(word for path in inputs.after for word in ("-idirafter", str(path))),
     )
@@ -82,7 +88,7 @@ def ninja_text(inputs: Inputs) -> str:
         "  description = $in",
         "rule link",
         # Renamed when it is whole: a program that runs keeps the library that it has.
-        f"  command = {_words(link)} -o $out.part @$out.list {' '.join(_LIBRARIES)} && mv $out.part $out",
+        f"  command = {_words(link)} -o $out.part @$out.list {_words(libraries)} && mv $out.part $out",
         "  rspfile = $out.list",
         "  rspfile_content = $in",
         "  description = $out",
@@ -111,9 +117,14 @@ def _shared_header(inputs: Inputs, file: Path, name: str) -> tuple[Path | None, 
     return inputs.shared if name.startswith(_HOST) and file.suffix == ".mm" else None, _HOST_SHARED
 
 
-def own_sources(native: Path = NATIVE) -> tuple[Path, ...]:
-    """Return the software Metal's own sources."""
-    return tuple(sorted(path for suffix in ("mm", "cpp") for path in native.rglob(f"*.{suffix}")))
+def own_sources(native: Path = NATIVE, *, with_mps: bool = False) -> tuple[Path, ...]:
+    """Return the software Metal's own sources.
+
+    Args:
+        with_mps: they stand beside a libtorch that was built with MPS.
+    """
+    found = sorted(path for suffix in ("mm", "cpp") for path in native.rglob(f"*.{suffix}"))
+    return tuple(path for path in found if not (with_mps and path.name in _WITHOUT_MPS))
 
 
 def _words(words: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ from .packages import Apt, unpack
 LIBRARY = "libmps_simulated.so"
 _TRIPLE = "x86_64-linux-gnu"
 _LLVM = "usr/lib/llvm-19"
+_OF_A_BUILD = ("usr/bin/cmake", "usr/bin/protoc", f"{_LLVM}/bin/llvm-ar", f"{_LLVM}/bin/llvm-ranlib")
 _IMPORTED = "torch, sympy, pytest"  # sympy is what torch's own Python imports with its first operator
 _MARKER = ".mps-build-root"
 _RECIPE = 4  # raise it when the steps below change
@@ -68,9 +69,21 @@ class Root:
         return self.path / "usr/lib/python3/dist-packages"
 
     @property
+    def loader(self) -> Path:
+        """What loads a program that is started from outside."""
+        return self.path / "usr/lib64/ld-linux-x86-64.so.2"
+
+    @property
+    def library_folders(self) -> tuple[Path, ...]:
+        """Where such a program's libraries are looked for."""
+        own = (self.libraries / each for each in (".", "blas", "lapack"))
+        return (*own, self.path / "usr/lib", self.path / _LLVM / "lib")
+
+    @property
     def programs(self) -> tuple[Path, ...]:
-        """The programs that are started from outside."""
-        return self.python, self.clang, self.lld, self.ninja
+        """The programs that are started from outside; those of a root that torch is built in where it has them."""
+        more = (self.path / each for each in _OF_A_BUILD)
+        return (self.python, self.clang, self.lld, self.ninja, *(each for each in more if each.exists()))
 
 
 def make_root(folder: Path, *, suite: str, python: str, packages: Sequence[str], log: Path, reporter: Reporter) -> Root:
@@ -105,6 +118,8 @@ def merge_usr(root: Path) -> None:
             shutil.copytree(root / name, root / "usr" / name, symlinks=True, dirs_exist_ok=True)
             remove_tree(root / name)
         (root / name).symlink_to(f"usr/{name}")
+    # clang names the C++ library's headers as lib/gcc/../../include; ninja, which knows no links, takes that for this.
+    (root / "include").symlink_to("usr/include")
 
 
 def write_hook(root: Root) -> None:
@@ -115,26 +130,31 @@ def write_hook(root: Root) -> None:
             write_whole(target, path.read_bytes())
 
 
-def compile_modules(root: Root, library: Path, *, log: Path, reporter: Reporter) -> None:
+def compile_modules(root: Root, library: Path, *, site: Path | None = None, log: Path, reporter: Reporter) -> None:
     """Let the interpreter write the bytecode of what a program with torch imports, as a script of Debian's would.
 
     Without it each start costs 2 to 5 CPU seconds more wherever Python is told to write none, as containers do.
 
     Args:
-        library: ours, which torch's bindings need.
+        library: ours, which torch's bindings need. site: the folder that torch is imported from; None: the root's.
 
     Raises:
         BuildEnvironmentError: torch cannot be imported.
     """
-    if any(root.packages.glob("torch/__pycache__/*.pyc")):
+    if any((site or root.packages).glob("torch/__pycache__/*.pyc")):
         return
     reporter.started("Compile Python's modules")
-    environ = {"PATH": os.defpath, "LD_LIBRARY_PATH": str(library.parent)}
+    environ = {"PATH": os.defpath, "LD_LIBRARY_PATH": str(library.parent), **torch_variables(site)}
     try:
         run_logged(Command(argv=(str(root.python), "-c", f"import {_IMPORTED}"), environ=environ), log=log)
     except CommandFailed as failure:
         raise BuildEnvironmentError(f"{failure}: {' '.join(failure.tail[-3:])}", hint=f"see {log}") from failure
     reporter.done()
+
+
+def torch_variables(site: Path | None) -> dict[str, str]:
+    """Return what tells the interpreter of a torch that lies elsewhere (python/mps_build_simulated.py)."""
+    return {} if site is None else {"MPS_BUILD_TORCH": str(site)}
 
 
 def hook_files() -> tuple[Path, ...]:
@@ -145,26 +165,19 @@ def hook_files() -> tuple[Path, ...]:
 
 def _relocate(root: Root, log: Path) -> None:
     """Let the programs find loader and libraries where they lie, and torch's bindings ours before libtorch."""
-    loader = root.path / "usr/lib64/ld-linux-x86-64.so.2"
-    folders = [
-        *(root.libraries / each for each in (".", "blas", "lapack")),
-        root.path / "usr/lib",
-        root.path / _LLVM / "lib",
-    ]
-    path = os.pathsep.join(map(str, folders))
-    patchelf = (str(loader), "--library-path", path, str(root.path / "usr/bin/patchelf"))
+    loader, path = root.loader, os.pathsep.join(map(str, root.library_folders))
     try:
         for program in root.programs:
             target = str(program.resolve())
             # One at a time: patchelf 0.18 does both at once in a way that Python's own loader cannot map.
             for own in (("--force-rpath", "--set-rpath", path), ("--set-interpreter", str(loader))):
-                run_logged(Command(argv=(*patchelf, *own, target)), log=log)
+                run_logged(Command(argv=(*patchelf(root), *own, target)), log=log)
         for bindings in _bindings(root):
-            run_logged(Command(argv=(*patchelf, "--add-needed", LIBRARY, str(bindings))), log=log)
+            run_logged(Command(argv=(*patchelf(root), "--add-needed", LIBRARY, str(bindings))), log=log)
         # A library with a path of its own (DT_RUNPATH) does not look on its program's: Debian's libLLVM has one, and
         # would take libz3 from the caller's system.
         for library in (*_bindings(root), *_of_the_compiler(root)):
-            run_logged(Command(argv=(*patchelf, "--remove-rpath", str(library))), log=log)
+            run_logged(Command(argv=(*patchelf(root), "--remove-rpath", str(library))), log=log)
         for program in root.programs:
             run_logged(Command(argv=(str(program), "--version")), log=log)
             listed: list[str] = []
@@ -173,6 +186,12 @@ def _relocate(root: Root, log: Path) -> None:
                 raise BuildEnvironmentError(f"{program} would take {', '.join(strangers)} from this system")
     except CommandFailed as failure:
         raise BuildEnvironmentError(f"{failure}: {' '.join(failure.tail[-3:])}", hint=f"see {log}") from failure
+
+
+def patchelf(root: Root) -> tuple[str, ...]:
+    """Return how the root's patchelf is called."""
+    path = os.pathsep.join(map(str, root.library_folders))
+    return (str(root.loader), "--library-path", path, str(root.path / "usr/bin/patchelf"))
 
 
 def foreign_libraries(listed: Iterable[str], root: Path) -> list[str]:
@@ -193,6 +212,8 @@ def _of_the_compiler(root: Root) -> Iterator[Path]:
 
 
 def _bindings(root: Root) -> Iterator[Path]:
+    if not (root.packages / "torch").is_dir():
+        return  # torch is built, and lies elsewhere
     found = list((root.packages / "torch").glob("_C.*.so"))
     if len(found) != 1:
         raise BuildEnvironmentError(f"{root.packages} has {len(found)} torch/_C.*.so, not one")

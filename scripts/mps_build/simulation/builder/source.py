@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from mps_build.build.mm.tree import read_tree
+from mps_build.build.mm.tree import MpsTree, read_tree
 from mps_build.build.patches.file import read_patch
 from mps_build.build.rehearsal.debian_source import original_tarball
 from mps_build.build.steps.apply_patches import apply_patches
@@ -22,12 +22,13 @@ from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..releases import Release
+from .linux_text import linux_text
 from .packages import Apt
 
 # Of the package: host code, its headers, torchgen, Metal kernels as text. No documentation, no tests.
 MEMBERS = ("aten", "c10", "caffe2", "torch", "torchgen", "third_party", "CMakeLists.txt", "version.txt", "setup.py")
 _TEST_MEMBERS = ("test", "pytest.ini")
-_MARKER = ".mps-build-tree"
+_MARKER, _REGISTERS = ".mps-build-tree", "RegisterMPS"
 _GENERATED_FROM = ("torchgen/**/*.py", "aten/src/ATen/native/*.yaml", "aten/src/ATen/templates/*")
 
 
@@ -97,6 +98,8 @@ def users_tree(release: Release, source: Path) -> Path:
     Raises:
         SourceError: it is not PyTorch with MPS, or another release.
     """
+    if release.is_built:
+        return tree_to_build(release.version, source).root
     tree = read_tree(source.resolve())
     if tree.release and tree.release not in (release.version, release.tree_version):
         raise SourceError(
@@ -104,6 +107,33 @@ def users_tree(release: Release, source: Path) -> Path:
             hint=f"check out v{release.version}, or simulate a release that the tree is of",
         )
     return tree.root
+
+
+def tree_to_build(version: str, source: Path) -> MpsTree:
+    """Return a user's clone whose own torch is to be built, if it is of this release.
+
+    Raises:
+        SourceError: it is not PyTorch with MPS, or another release.
+    """
+    tree = read_tree(source.resolve())
+    # Upstream does not raise version.txt for a patch release.
+    if tree.release.split(".")[:2] != version.split(".")[:2]:
+        raise SourceError(
+            f"{source} is PyTorch {tree.release or '(without version.txt)'}, not {version}",
+            hint=f"check out v{version}, or name the release that the tree is of",
+        )
+    return tree
+
+
+def changed_files(tree: Path, folder: Path) -> dict[str, Path]:
+    """Return the copies of the host code's sources that Linux needs changed by rule, by path below the tree."""
+    found: dict[str, Path] = {}
+    for name in host_files(tree):
+        text = (tree / name).read_text(encoding="utf-8", errors="surrogateescape")
+        if (ours := linux_text(text)) != text:
+            write_if_changed(folder / name, ours.encode("utf-8", "surrogateescape"))
+            found[str(name)] = folder / name
+    return found
 
 
 def patched_files(release: Release, tree: Path, folder: Path) -> dict[str, Path]:
@@ -151,7 +181,7 @@ def generate(tree: Path, folder: Path, *, log: Path, reporter: Reporter) -> Path
         remove_tree(beside)
         raise SourceError(f"torchgen of {tree} failed: {' '.join(failure.tail[-1:])}", hint=f"see {log}") from failure
     for path in (beside / "ATen").glob("*.cpp"):
-        if path.name != "RegisterMPS.cpp":
+        if not path.name.startswith(_REGISTERS):
             path.unlink()
     beside.rename(home)
     reporter.done()
@@ -183,8 +213,22 @@ def mirrored(source: Path, target: Path) -> Path:
 
 
 def host_files(tree: Path) -> Iterable[Path]:
-    """Return the sources of the MPS back end, below the tree."""
+    """Return the sources of the MPS back end, below the tree: what lies in a folder `mps` of ATen."""
     base = tree / "aten/src/ATen"
-    for folder in ("mps", "native/mps", "native/mps/operations"):
+    known = [base / each for each in ("mps", "native/mps", "native/mps/operations")]
+    later = {path.parent for path in base.glob("**/mps/**/*.mm")} - set(known)  # native/sparse/mps from 2.8 on
+    for folder in (*known, *sorted(later)):
         for suffix in (".mm", ".cpp"):
-            yield from (path.relative_to(tree) for path in sorted((base / folder).glob(f"*{suffix}")))
+            yield from (path.relative_to(tree) for path in sorted(folder.glob(f"*{suffix}")))
+
+
+def registrations(generated: Path) -> list[Path]:
+    """Return what torchgen made for MPS: one file, which has a number from 2.7 on.
+
+    Raises:
+        SourceError: it made none.
+    """
+    found = sorted((generated / "ATen").glob(f"{_REGISTERS}*.cpp"))
+    if not found:
+        raise SourceError(f"torchgen wrote no {_REGISTERS}*.cpp into {generated}", hint="is MPS in its --help?")
+    return found

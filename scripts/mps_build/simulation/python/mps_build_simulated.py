@@ -1,7 +1,11 @@
-"""Tells torch, when it is imported, that it has MPS: its bindings were compiled without."""
+"""Tells torch, when it is imported, that it has MPS: its bindings were compiled without.
+
+A torch that was built with MPS needs none of it: the interpreter is told where it lies.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder
@@ -172,4 +176,7 @@ class _Finder:
         return found
 
 
-sys.meta_path.insert(0, _Finder)
+if "MPS_BUILD_TORCH" in os.environ:
+    sys.path.append(os.environ["MPS_BUILD_TORCH"])
+else:
+    sys.meta_path.insert(0, _Finder)

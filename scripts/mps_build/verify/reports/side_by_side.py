@@ -115,7 +115,7 @@ def circumstances(
 
 def _answers_as(record: Record | BenchmarkRecord) -> str | None:
     simulated = record.simulated if isinstance(record, Record) else None
-    return f"as on macOS {simulated.macos}" if simulated else None
+    return f"as on macOS {simulated.macos}{simulated.below}" if simulated else None
 
 
 def _growth(old: Mapping[str, Case], new: Mapping[str, Case], names: Sequence[str]) -> tuple[Change, ...]:

@@ -40,7 +40,7 @@ def one_line(record: Record) -> str:
     chip = record.host.get("chip") or record.host.get("arch") or "this machine"
     macos = f", macOS {record.host['macos']}" if record.host.get("macos") else ""
     if record.simulated is not None:
-        chip, macos = "simulated on Linux", f", as on macOS {record.simulated.macos}"
+        chip, macos = "simulated on Linux", f", as on macOS {record.simulated.macos}{record.simulated.below}"
     cause = f" ({why})" if (why := further_cause(record)) else ""
     return f"{torch} on {record.device}, {chip}{macos}: {headline(record).lower()}{cause}"
 
@@ -126,7 +126,9 @@ def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
 
 def _simulated(record: Record | BenchmarkRecord) -> str:
     simulated = record.simulated if isinstance(record, Record) else None
-    return f"PyTorch {simulated.release}'s host code, as on macOS {simulated.macos}" if simulated else ""
+    if simulated is None:
+        return ""
+    return f"PyTorch {simulated.release}'s host code, as on macOS {simulated.macos}{simulated.below}"
 
 
 def _short(text: str) -> str:

@@ -46,7 +46,7 @@ UNITS = 2.0
 TRIES = 5
 TRIES_OF_THREE = 2
 _MOST_TRIES = 1000  # rows beside the pairs' that one operator tries
-# Rows that an NVIDIA GPU answered otherwise than the CPU, and which no report calls its fault.
+# Rows that an NVIDIA GPU, or the simulated MPS, answered otherwise than the CPU, and which no report calls its fault.
 OF_GPUS: dict[str, str] = json.loads(Path(__file__).with_name("rows_of_gpus.json").read_text(encoding="utf-8"))
 _CHUNKS = 64  # of all operators
 # The first size, dtype and values that others are tried with where a pair is refused.

@@ -126,9 +126,7 @@ class Pairing:
                 if not verdict:
                     self.rows.append(row)
                     left -= set(itertools.combinations(_classed(classes, row), 3))
-            if three in left:
-                left.discard(three)
-                self.dropped += 1
+            left.discard(three)
 
     def _around(self, three: Any, classes: list[list[int]], left: set[Any]) -> tuple[int, ...]:
         """Return a row with three classes: the rest as some row that was kept has it, or what covers most."""

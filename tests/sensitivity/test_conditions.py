@@ -83,7 +83,7 @@ def test_fewer_rows_meet_what_all_rows_meet() -> None:
     spec = SPECS["fft_fftshift"]
     rows = all_rows(spec)
     met = [choose_rows.meet(spec, row) for row in rows]
-    chosen = {row.digits for row in choose_rows.choose(met, set(), set())}
+    chosen = {row.digits for row in choose_rows.choose(met)}
     kept = [one for one in met if one.row.digits in chosen]
 
     assert 0 < len(chosen) < len(rows)

@@ -71,7 +71,7 @@ def test_every_level_has_a_row() -> None:
     missing = []
     for spec in SPECS:
         rows = all_rows(spec)
-        for name, levels in spec.factors:
+        for name, levels in spec.args.items():
             held = [row.levels[name] for row in rows]
             missing += [f"{spec.name}: {name}={level}" for level in levels if not any(one is level for one in held)]
     assert not missing

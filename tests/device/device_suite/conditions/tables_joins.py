@@ -233,7 +233,7 @@ t.add(
     "any",
     "any",
     act=lambda x, y, n: torch.block_diag(*[x, y, y][:n]),
-    _n=(0, 1, 2, 3),
+    _n=(1, 2, 3),
     _with=WITH,
     dtypes="fic",
     values=("plain", "special"),

@@ -24,6 +24,7 @@ from typing import Any, Iterator
 import torch
 
 import suite_in_process  # noqa: F401 - the device suite comes into reach by it
+from apart import apart
 from conditions import Conditions, graph_key, is_view
 from conditions_reach import runs_on_mps
 from device_suite.compare import Mismatch
@@ -33,7 +34,7 @@ from device_suite.conditions.spec import Row, Spec
 from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
 from device_suite.states import Refused
-from pairing import apart, save_rows
+from pairing import save_rows
 from row_classes import LARGE, dtype_class, layout_class, size_class, threes_of
 
 KINDS = ("dtypes", "arguments", "layouts", "sizes", "values")

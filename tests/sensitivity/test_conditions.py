@@ -11,7 +11,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import choose_rows
 import conditions_reach
-import pairing
 from conditions import Conditions, Facts, is_view, layout_of
 from device_suite.compare import Mismatch
 from device_suite.conditions.asking import ask_rows
@@ -21,6 +20,7 @@ from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
 from device_suite.states import Refused
 from generic_plants import GenericPlant
+from row_making import Pairing
 
 SPECS = {name: spec for table in TABLES for name, spec in table.specs.items()}
 CPU = torch.device("cpu")
@@ -72,7 +72,7 @@ def test_a_condition_is_a_case_of_its_own(name: str, dtype: str) -> None:
 
 
 def test_pairing_covers_every_pair_that_the_cpu_answers() -> None:
-    made: Any = pairing.Pairing(SPECS["softmax_masked"])
+    made: Any = Pairing(SPECS["softmax_masked"])
     made.make()
 
     assert made.left == set()

@@ -10,8 +10,8 @@ import torch
 from device_suite.conditions.listed import all_rows, rows_of
 from device_suite.conditions.spec import Spec
 from device_suite.conditions.tables import TABLES
-from pairing import Pairing
 from row_classes import classes_of, threes_of, triples_of
+from row_making import OF_GPUS, Pairing, rows_of_gpus
 
 SPECS = [spec for table in TABLES for spec in table.specs.values()]
 
@@ -50,6 +50,14 @@ def test_a_pair_that_is_refused_is_not_tried_as_three() -> None:
 
     assert pairing.rows
     assert pairing.dropped == 1  # the pair alone
+
+
+def test_what_a_gpu_answers_otherwise_is_of_rows_that_can_be_read_and_is_not_asked() -> None:
+    specs = {spec.name: spec for spec in SPECS}
+    assert OF_GPUS
+    for name in OF_GPUS:
+        assert rows_of_gpus(specs[name])
+        assert not rows_of_gpus(specs[name]) & {row.digits for row in all_rows(specs[name])}
 
 
 def test_no_operator_is_described_twice() -> None:

@@ -140,8 +140,7 @@ def _check_form(path: str, row: Row, bench: Any, got: Any, want: Any, own: Calla
     value, device = got
     if not isinstance(value, torch.Tensor) or not isinstance(want, torch.Tensor):
         return
-    of_a_number = row.levels["@form"] == "grad" and device == "cpu" and not value.dim()  # a number of the host's
-    if device != bench.device.type and not of_a_number:
+    if device != bench.device.type:
         raise Mismatch(f"{path}: lies on {device}, not on {bench.device.type}")
     if value.dtype != narrowed(want.dtype, row) and value.dtype != own().value.dtype:
         raise Mismatch(f"{path}: dtype {value.dtype}, the CPU gives {own().value.dtype}")
@@ -282,7 +281,8 @@ def _derive(spec: Spec, function: Any, operands: list[Any], args: Any, grads: li
         raise NotImplementedError("not implemented: no gradient")
     leaves = [one for one in starts if isinstance(one, torch.Tensor) and one.requires_grad]
     found = torch.autograd.grad([one for one, _ in pairs], leaves, [one for _, one in pairs], allow_unused=True)
-    return [one for one in found if one is not None]
+    # Autograd itself demands that a gradient lies where its operand does: that of a number of the host is there.
+    return [one.to(pairs[0][0].device) for one in found if one is not None]
 
 
 def _can_want(value: Any) -> bool:

@@ -25,7 +25,8 @@ UNITS = 2.0
 TRIES = 5
 TRIES_OF_THREE = 2
 _MOST_TRIES = 1000  # rows beside the pairs' that one operator tries
-# Rows that an NVIDIA GPU, or the simulated MPS, answered otherwise than the CPU, and which no report calls its fault.
+# Rows that an NVIDIA GPU, or the simulated MPS, answered otherwise than the CPU, and which no report calls its fault;
+# and those that the CPU itself answers otherwise now and then (conv3d of one point in bfloat16).
 OF_GPUS: dict[str, Any] = json.loads(Path(__file__).with_name("rows_of_gpus.json").read_text(encoding="utf-8"))
 Pair = Any
 

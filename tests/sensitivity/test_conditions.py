@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import choose_rows
 import conditions_reach
 from conditions import Conditions, Facts, is_view, layout_of
-from device_suite.compare import Mismatch
+from device_suite.compare import Leaf, Mismatch, compare_leaf
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import all_rows, rows_of, signature, stored_rows
 from device_suite.conditions.spec import Row, Spec
@@ -69,6 +69,15 @@ def test_what_no_back_end_answers_is_refused_not_passed() -> None:
 @pytest.mark.parametrize(("name", "dtype"), [("cumsum", "int64"), ("eq", "int64"), ("bitwise_and", "uint8")])
 def test_a_condition_is_a_case_of_its_own(name: str, dtype: str) -> None:
     assert any(str(row.levels["@dtype"]) == f"torch.{dtype}" for row in rows_of(SPECS[name]))
+
+
+def test_a_bound_that_everything_keeps_passes_nothing() -> None:
+    """Met with nextafter of infinity: float64's answer is no reference for float32, and allowed any."""
+    want = Leaf("x", torch.tensor([1.7e308], dtype=torch.float64))
+    own = Leaf("x", torch.tensor([3.4e38]))
+
+    with pytest.raises(Mismatch):
+        compare_leaf(Leaf("x", torch.tensor([5.0])), want, lambda: own, terms=1, factor=16.0)
 
 
 def test_pairing_covers_every_pair_that_the_cpu_answers() -> None:

@@ -85,7 +85,8 @@ def to_json(document: Any, *, encoding: str = "utf-8") -> str:
     try:
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     except ValueError:
-        return to_json(_finite(document), encoding=encoding)
+        document = _finite(document)
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:

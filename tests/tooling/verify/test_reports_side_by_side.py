@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from mps_build.cli import main
-from mps_build.common.records.device_record import write_record
+from mps_build.common.records.device_record import load_record, write_record
 from mps_build.verify.reports.side_by_side import compare_records
 from small_records import case, record
 
@@ -72,3 +72,13 @@ def test_the_command_takes_records_or_their_folders_and_refuses_a_mixture(tmp_pa
     assert status == 0
     assert [change["id"] for change in json.loads(answer.read_text())["newly_failing"]] == ["a"]
     assert main("compare", [str(tmp_path / "before"), "torch==2.13.0"]) == 2
+
+
+def test_a_record_with_a_bound_that_is_infinite_can_be_read_again(tmp_path: Path) -> None:
+    """Met with a case whose bound was infinite: the record held a number that JSON has not, and repro refused it."""
+    path = tmp_path / "record.json"
+    given = case("a", "failed").model_copy(update={"bound": float("inf"), "error": {"bound": float("nan")}})
+    write_record(record(given), path)
+
+    (found,) = load_record(path).cases
+    assert (found.outcome, found.bound, found.error) == ("failed", None, {"bound": None})

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -15,6 +14,7 @@ from ..errors import UsageError
 from ..files import write_whole
 from ..json_model import checked
 from ..json_text import load_json
+from ..json_text import to_json as text_of
 
 SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
 
@@ -196,8 +196,8 @@ def to_json(record: BaseModel) -> dict[str, Any]:
 
 
 def write_record(record: BaseModel, path: Path) -> None:
-    """Write the record beside its place and rename it: a reader never sees half of one."""
-    write_whole(path, json.dumps(to_json(record), indent=1, ensure_ascii=False) + "\n")
+    """Write the record beside its place and rename it: a reader never sees half of one, nor a number JSON has not."""
+    write_whole(path, text_of(to_json(record)))
 
 
 def is_record(document: object) -> bool:

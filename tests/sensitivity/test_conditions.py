@@ -15,6 +15,7 @@ from conditions import Conditions, Facts, is_view, layout_of
 from device_suite.compare import Leaf, Mismatch, compare_leaf
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import all_rows, rows_of, signature, stored_rows
+from device_suite.conditions.program import program
 from device_suite.conditions.spec import Row, Spec
 from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
@@ -78,6 +79,12 @@ def test_a_bound_that_everything_keeps_passes_nothing() -> None:
 
     with pytest.raises(Mismatch):
         compare_leaf(Leaf("x", torch.tensor([5.0])), want, lambda: own, terms=1, factor=16.0)
+
+
+def test_a_program_says_where_a_name_is_explained_that_torch_has_not() -> None:
+    for name, is_own in (("index_fill", True), ("sum", False)):
+        row = rows_of(SPECS[name])[0]
+        assert ("# index_fill: `act` of that name" in program(SPECS[name], row)) is is_own
 
 
 def test_pairing_covers_every_pair_that_the_cpu_answers() -> None:

@@ -31,10 +31,15 @@ def program(spec: Spec, row: Row) -> str:
             f"import torch; from math import inf, nan; i = torch.arange({LENGTH})  # {conditions}; compared: {after}",
             f"host = [{', '.join(text for text, _ in operands)}]",
             f"cut = [{', '.join(f'lambda b: {text}' for _, text in operands)}]",
-            f"f = lambda x: {call}",
+            f"f = lambda x: {call}{_explained(spec)}",
             "print(f([c(b.to('mps')) for c, b in zip(cut, host)]), f([c(b) for c, b in zip(cut, host)]))",
         )
     )
+
+
+def _explained(spec: Spec) -> str:
+    """Return where a name is explained that is none of torch's: the suite's own, for what no single function is."""
+    return "" if spec.act is None else f"  # {spec.name}: `act` of that name in device_suite/conditions/tables_*.py"
 
 
 def _operand(base: Any, layout: Any, shape: Any) -> tuple[str, str]:

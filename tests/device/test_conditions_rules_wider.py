@@ -1,6 +1,7 @@
 """The wider rules: options, indices, layouts of results, answers that are handed on, gradients in turn and of nothing.
 
-They are asked of functions that are made of others too, and of kernels that MPS has not yet.
+They are asked of functions that are made of others too, and of kernels that MPS has not yet. Sides of 2**16 and more,
+numbers of every size, conjugated and negated views, operands that want a gradient: likewise.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from device_suite import Cases
 from device_suite.rules.asked import add_rule
 from device_suite.rules.asking import ask_answered
+from device_suite.rules.beside import ask_beside
 from device_suite.rules.derived import ask_again, ask_deterministic
 from device_suite.rules.form import ask_form
 from device_suite.rules.handed import ask_handed
@@ -27,3 +29,8 @@ add_rule(cases, "strides", ask_form, most=1, since="2.13")
 add_rule(cases, "handed", ask_handed, since="2.13")
 add_rule(cases, "again", ask_again, since="2.13")
 add_rule(cases, "deterministic", ask_deterministic, most=1, since="2.13")
+add_rule(cases, "sizes", ask_beside, since="2.13")
+add_rule(cases, "numbers", ask_answered, since="2.13")
+add_rule(cases, "lazy", ask_answered, since="2.13")
+add_rule(cases, "typed", ask_answered, since="2.13")
+add_rule(cases, "wanting", ask_answered, since="2.13")

@@ -22,7 +22,7 @@ _RIGHT: dict[str, dict[str, str]] = {
 }
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 _BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")
-for _rule in ("outs", "strides", "handed", "again", "deterministic"):
+for _rule in ("outs", "typed", "strides", "handed", "again", "deterministic", "sizes", "numbers", "lazy", "wanting"):
     _RIGHT[_rule] = {
         **_RIGHT.get(_rule, {}),
         **dict.fromkeys(_BESIDE, _OF_ITS_GRADIENT),

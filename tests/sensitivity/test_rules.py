@@ -19,6 +19,7 @@ from device_suite.runs import Bench
 from device_suite.states import run_case
 from rule_candidates import candidates, is_written
 from rule_faults import FAULTS, Fault, Faulty, drops_what_is_past, right
+from rule_faults_operands import FAULTS as OPERAND_FAULTS
 from rule_faults_options import FAULTS as OPTION_FAULTS
 from rule_faults_wide import FAULTS as WIDE_FAULTS
 from rule_samples import in_float32
@@ -35,7 +36,7 @@ def _cases() -> dict[str, Case]:
 CASES = _cases()
 
 
-@pytest.mark.parametrize(("case", "fault"), FAULTS + WIDE_FAULTS + OPTION_FAULTS)
+@pytest.mark.parametrize(("case", "fault"), FAULTS + WIDE_FAULTS + OPTION_FAULTS + OPERAND_FAULTS)
 def test_a_rule_notices_its_fault(case: str, fault: Fault) -> None:
     run_case(CASES[case], _faulty_bench(right))
     with pytest.raises(AssertionError):

@@ -16,6 +16,7 @@ from device_suite.rules.public import public_of
 from device_suite.rules.refusing import is_gap
 from rule_candidates import is_written
 from rule_faults import FAULTS
+from rule_faults_operands import FAULTS as OPERAND_FAULTS
 from rule_faults_options import FAULTS as OPTION_FAULTS
 from rule_verdicts import Overload
 from wider_candidates import RULES_IN_WORDS, WIDER
@@ -26,7 +27,7 @@ aten = torch.ops.aten
 
 def test_every_wider_rule_asks_many_overloads_and_has_a_fault_that_it_notices() -> None:
     assert set(WIDER) == set(RULES_IN_WORDS) == set(WIDER_RULES)
-    assert {case.partition("-")[0] for case, _ in FAULTS + OPTION_FAULTS} >= set(WIDER_RULES)
+    assert {case.partition("-")[0] for case, _ in FAULTS + OPTION_FAULTS + OPERAND_FAULTS} >= set(WIDER_RULES)
     assert min(len(wider()[rule]) for rule in WIDER_RULES) > 40
 
 

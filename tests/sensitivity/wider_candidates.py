@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+import operand_candidates
 from conditions import is_view
 from conditions_reach import name_of
 from device_suite.overloads.described import shape_of, texts
@@ -232,17 +233,21 @@ def why_not_at_all(rule: str, func: Any) -> str:
     if rule in ("options", "indices", "misfits"):
         return OF_NO_FORWARD if is_backward(func) else ""
     writes = any(one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments)
-    if rule in ("outs", "resized"):
+    if rule in ("outs", "resized", "typed"):
         has_out = any(one.kwarg_only and one.alias_info is not None for one in func._schema.arguments)
         return "" if has_out else NO_CONDITION
     if writes:
         return NO_CONDITION
     if is_drawn(func):
         return "its answer is drawn"
+    if rule in ("lazy", "wanting") and is_view(func):
+        return NO_CONDITION
     if rule in ("again", "deterministic") and (is_backward(func) or is_view(func)):
         return NO_CONDITION  # with its forward; a view has no options
     if rule == "deterministic" and "_foreach" in func._schema.name:
         return "its operator is asked by the overload of one tensor"
+    if rule in RULES_OF_OPERANDS:
+        return ""
     return NO_CONDITION if rule != "strides" and is_composite(func) else ""
 
 
@@ -256,6 +261,7 @@ def _of_a_kind(rule: Callable[[Any, Any], Iterator[tuple[str, list[Change]]]]) -
     return candidates
 
 
+RULES_OF_OPERANDS = tuple(rule.__name__ for rule in operand_candidates.RULES)
 RULES_IN_WORDS = {
     "options": "1: a number, a list of numbers or a word out of range, too many, too few; an `out=` without strides",
     "indices": "1: a place past the end, below it, 2**32 away, in a table of nothing; ends of offsets and lengths",
@@ -266,8 +272,20 @@ RULES_IN_WORDS = {
     "handed": "6: a mask or whole numbers as the very next operand of up to 18 functions, no copy in between",
     "again": "6: a call with its gradient, before and after one with another option and the same shapes",
     "deterministic": "6: a call with its gradient, with deterministic algorithms: an empty operand, an empty answer",
+    **operand_candidates.RULES_IN_WORDS,
 }
 WIDER = {
     rule.__name__: _of_a_kind(rule)
-    for rule in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
+    for rule in (
+        options,
+        indices,
+        misfits,
+        outs,
+        resized,
+        strides,
+        handed,
+        again,
+        deterministic,
+        *operand_candidates.RULES,
+    )
 }

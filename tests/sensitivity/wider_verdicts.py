@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.fx.experimental import _config as config
 
+import operand_verdicts
 from device_suite.overloads.asking import attempt_answers, flat_answers
 from device_suite.overloads.described import VIEWS, shape_of, texts
 from device_suite.overloads.forwards import choices_of
@@ -26,6 +24,7 @@ from device_suite.rules.public import Public, public_of
 from device_suite.rules.refusing import attempted
 from device_suite.runs import Bench
 from free_choice import ChoosesOtherwise
+from little_memory import little_memory
 from rounding import RoundsOtherwise
 from rule_verdicts import _CHOSEN, CPU, Overload, Verdict, _why_refused, answered, is_equal, refused
 from rule_verdicts_views import lays_anew
@@ -55,19 +54,6 @@ def options(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
 
 
 _NO_MEMORY = re.compile("can't allocate|allocate memory|bad_alloc|MemoryError")
-_LITTLE = 256 << 20
-
-
-@contextlib.contextmanager
-def little_memory() -> Iterator[None]:
-    """Refuse this process more memory than a little: a device would have to find it too."""
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    taken_now = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (taken_now + _LITTLE, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def misfits(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
@@ -236,5 +222,8 @@ def _noting(verdict: Callable[[Overload, ChangedCall, list[Any]], Verdict]) -> A
 
 VERDICTS = {
     one.__name__: _noting(one)
-    for one in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
+    for one in (
+        *(options, indices, misfits, outs, resized, strides, handed, again, deterministic),
+        *operand_verdicts.VERDICTS.values(),
+    )
 }

@@ -107,17 +107,26 @@ def _layout_of(text: str) -> Layout:
 
 def values(dtype: torch.dtype, shape: Any, low: float, high: float, turn: int) -> torch.Tensor:
     """Return values between two, in no order; whole numbers for integers, both ends of a range among them."""
-    places = (torch.arange(math.prod(shape)) + 31 * turn) * 7919 % _LENGTH
+    count = math.prod(shape)
+    period = _line(dtype, min(count, _LENGTH), low, high, turn)
+    if count <= _LENGTH:
+        return period.reshape(shape)
+    return period.repeat(-(-count // _LENGTH))[:count].reshape(shape)
+
+
+def _line(dtype: torch.dtype, count: int, low: float, high: float, turn: int) -> torch.Tensor:
+    """Return the first values: behind _LENGTH of them they come again."""
+    places = (torch.arange(count) + 31 * turn) * 7919 % _LENGTH
     if dtype == torch.bool:
-        return (places % 3 == 0 if low < high else places >= 0 if low else places < 0).reshape(shape)
+        return places % 3 == 0 if low < high else places >= 0 if low else places < 0
     if dtype.is_complex:
         parts = [low + (high - low) * ((places + step) % _LENGTH) / _LENGTH for step in (0, 5003)]
-        return torch.complex(*parts).to(dtype).reshape(shape)
+        return torch.complex(*parts).to(dtype)
     if dtype.is_floating_point:
-        return (low + (high - low) * places / _LENGTH).to(dtype).reshape(shape)
+        return (low + (high - low) * places / _LENGTH).to(dtype)
     least = max(int(low), torch.iinfo(dtype).min)
     most = max(min(int(high), torch.iinfo(dtype).max), least)
-    return (places % (most - least + 1) + least).to(dtype).reshape(shape)
+    return (places % (most - least + 1) + least).to(dtype)
 
 
 def plain(value: Any, device: Any, cast: Callable[[torch.dtype], torch.dtype]) -> Any:

@@ -25,7 +25,10 @@ RULES = (
 )
 WIDER = ASKED.with_name("wider.json")
 _ALL = 1 << 30
-WIDER_RULES = (*("options", "indices", "misfits", "outs", "resized", "strides", "handed", "again", "deterministic"),)
+WIDER_RULES = (
+    *("options", "indices", "misfits", "outs", "resized", "strides", "handed", "again", "deterministic"),
+    *("sizes", "numbers", "lazy", "typed", "wanting"),
+)
 
 
 @functools.lru_cache(maxsize=None)

@@ -13,6 +13,8 @@
 ["at", T, PLACE, N]     N at one place of tensor T           ["wide", T, N]     2**32, N times, to what is in the middle
 ["handed", KIND]        its answer is handed on (handed.py)  ["deterministic"] with its gradient (derived.py)
 ["sparse", T, NAME]     tensor T in a sparse layout          ["alike"]          every tensor like the first: its values
+["grown", A, N]         each side of A elements has N        ["grown", A, N, 1] and so has each argument that is A
+["wanting"]             operands want a gradient (ways.py)
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ class ChangedCall(Drawn):
 
     def _with(self, func: Any, call: Any, change: Any) -> Any:
         kind, where, *what = (*change, None)[: max(len(change), 2)]
-        if kind in ("free", "chain", "derive", "steps", "deterministic", "handed"):  # how the call is asked: no change
+        if kind in ("free", "chain", "derive", "steps", "deterministic", "handed", "wanting"):  # how the call is asked: no change
             return call
         if kind == "call":
             return where
@@ -129,6 +131,8 @@ class ChangedCall(Drawn):
             return changed(call, lambda text: _typed(text, what[0]) if text.startswith(f"@{where} ") else text)
         if kind == "swap":
             return _swapped(call, {where: what[0], what[0]: where})
+        if kind == "grown":
+            return _swapped(call, {where: what[0]}, single=what[1:] == [1])
         return _each(call, where, lambda text: _TEXTS[kind](text, *what))
 
 
@@ -205,14 +209,14 @@ _TEXTS: dict[str, Callable[..., str]] = {
 }
 
 
-def _swapped(value: Any, sides: dict[int, int]) -> Any:
-    """Return a call in which two sides are exchanged, in lists of sizes too."""
+def _swapped(value: Any, sides: dict[int, int], *, single: bool = False) -> Any:
+    """Return a call with other sides, in lists of sizes too; `single`: in numbers by themselves as well."""
     value = changed(value, lambda text: _shaped(text, [sides.get(one, one) for one in shape_of(text)]))
 
     def listed(value: Any) -> Any:
         if isinstance(value, list):
-            whole = len(value) > 1 and all(type(one) is int for one in value)
-            return [sides.get(one, one) if whole else listed(one) for one in value]
+            whole = single or (len(value) > 1 and all(type(one) is int for one in value))
+            return [sides.get(one, one) if whole and type(one) is int else listed(one) for one in value]
         return {key: listed(one) for key, one in value.items()} if isinstance(value, dict) else value
 
     return listed(value)

@@ -1,4 +1,4 @@
-"""How a changed call is asked: as it is, in a chain (chains.py), or for the gradients of its operands."""
+"""How a changed call is asked: as it is, in a chain (chains.py), for gradients, or with operands that want one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,32 @@ import torch
 from ..overloads.asking import flat_answers
 from .chains import chained
 
-DERIVE = ["derive"]
+DERIVE, WANTING = ["derive"], ["wanting"]
 
 
 def asked_as(func: Any, call: Any, changes: list[Any]) -> Any:
     """Return the overload, its gradient, or the chain of it that the changes ask for."""
+    if WANTING in changes:
+        return Wanting(func)
     return Derived(func) if DERIVE in changes else chained(func, call, changes)
+
+
+class Wanting:
+    """An overload whose operands want a gradient: it answers what it answers, and nobody asks for the gradient."""
+
+    def __init__(self, func: Any) -> None:
+        self._func, self._schema, self._overloadname = func, func._schema, func._overloadname
+
+    def __str__(self) -> str:
+        return str(self._func)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """Return the answers, cut off from their history."""
+        with torch.enable_grad():
+            given = [_with_leaves(one, []) for one in args]
+            named = {key: _with_leaves(one, []) for key, one in kwargs.items()}
+            results = flat_answers(_called(self._func, given, named))
+        return [one.detach() if isinstance(one, torch.Tensor) else one for one in results]
 
 
 class Derived:

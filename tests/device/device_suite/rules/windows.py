@@ -1,4 +1,4 @@
-"""Layouts and values that the rules have besides: windows that overlap, a slice of long rows; words of many values."""
+"""Layouts and values that the rules have besides: windows, slices of long rows, lazy views; words of many values."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ FILLS: dict[str, tuple[Any, ...]] = {
     "axes": (1.0, 0.0, -2j, 1j, -3.0),
     "real": (1.0, -2.0, 3.0),
     "imaginary": (1j, -2j, 3j),
+    "tenths": (0.1, 0.3, -0.3, 0.6, 0.7, -1.1, 0.9, 2.2),
+    "ties": (0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 3.5, 0.0),
+    "large": (1e4, -2e4, 12345.0, 3e4, -31000.0, 6e4, 1.0, 2049.0),
+    "larger": (1e5, -2e6, 123456.7, 3e9, -1e12, 16777217.0, 1.0, 1e20),
+    "low": (-20000.0, -20016.0, -19984.0, -20032.0, -20000.0),
+    "small": (1e-4, -3e-4, 2e-3, 7e-5, -1e-3),
+    "smaller": (1e-20, -3e-22, 2e-30, 7e-25, -1e-19),
+    "counted": (0, 1, 2, 3, 7, 100, 31, 64),
 }
 
 
@@ -39,6 +47,9 @@ VIEWS.setdefault("windows", Layout("windows", _reach, _windows, writable=False))
 VIEWS.setdefault(
     "rows", Layout("rows", lambda shape: (*shape[:-1], shape[-1] + 5), lambda base, shape: base[..., 2:-3])
 )
+# Views that a device has to read otherwise than they lie in memory: it is told so, and nothing is copied.
+VIEWS.setdefault("conjugated", Layout("conjugated", tuple, lambda base, shape: base.conj()))
+VIEWS.setdefault("negated", Layout("negated", tuple, lambda base, shape: torch._neg_view(base)))
 
 
 def overlaps(shape: Any) -> bool:

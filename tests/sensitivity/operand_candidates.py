@@ -1,0 +1,150 @@
+"""What the rules on operands could ask of an overload: long sides, numbers of every size, lazy views, wanted gradients.
+
+As in wider_candidates.py: of one kind the first that is kept is enough.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from device_suite.overloads.described import dtype_of, shape_of, texts
+from device_suite.rules.changes import ChangedCall
+from device_suite.rules.ways import WANTING
+from rule_candidates import Change, is_written
+from rule_candidates_wide import sized
+
+Kinds = Iterator[tuple[str, list[Change]]]
+# Past 16 bits, and what a loop over blocks, rows or matrices may stop at; no power of two.
+_LONG = (65_543, 16_411, 4_111, 1_031, 257, 67)
+_LEADING = (65_543, 4_111, 513, 70)
+_SQUARE = (1_031, 1_033)  # 2**20 elements and more
+_MATRICES = ("1031x1033", "517x521")
+MANY = 1 << 18
+_HALVES = ("float16", "bfloat16")
+# Words of windows.FILLS: of every type, and of float32 alone.
+_WORDS, _WIDE_WORDS = ("tenths", "ties", "large", "low", "small"), ("larger", "smaller")
+_LISTS = ("_foreach", "_fused", "_amp")
+_NUMBERS = (0.1, 3.0, -2.5, 200.0)
+
+
+def sizes(func: Any, call: Any) -> Kinds:
+    """Make each side long in all operands that have it; one dimension more, of many; and 2**20 elements."""
+    every = texts(call)
+    if func._schema.is_mutable or not every:
+        return
+    if torch.Tag.pointwise in func.tags:
+        yield from (("many", sized(call, sides)) for sides in _MATRICES)
+        return
+    found = sorted({side for text in every for side in shape_of(text) if side > 1})
+    for old in found:
+        for new in _LONG:
+            yield f"side {old}", [["grown", old, new]]
+            yield f"side {old}", [["grown", old, new, 1]]
+    if len(every) == 1:
+        shape = shape_of(every[0])
+        for dim, new in itertools.product(range(len(shape)), _LONG):
+            yield f"dim {dim}", [["side", 0, dim, new - shape[dim]]]
+    for new in _LEADING:
+        yield "leading", [_led(number, text, new) for number, text in enumerate(every)]
+        yield "leading", [_led(0, every[0], new)]
+    for one, other in itertools.permutations(found, 2):
+        yield "many", [["grown", one, _SQUARE[0]], ["grown", other, _SQUARE[1]]]
+    if len(every) == 1:
+        shape = shape_of(every[0])
+        for one, other in itertools.permutations(range(len(shape)), 2):
+            yield (
+                "many",
+                [["side", 0, one, _SQUARE[0] - shape[one]], ["side", 0, other, _SQUARE[1] - shape[other]]],
+            )
+
+
+def _led(number: int, text: str, count: int) -> Change:
+    return ["sides", number, "x".join(map(str, (count, *shape_of(text))))]
+
+
+def in_float32(func: Any, call: Any) -> tuple[list[Change], Any]:
+    """Return changes by which a call without any float32 has it, where it may, and the call with them."""
+    found = {text.split(" ")[0][1:] for text in texts(call)}
+    if "float32" in found:
+        return [], call
+    changes = [["kind", one, "float32"] for one in sorted(found - {"bool"} or found)]
+    return changes, ChangedCall(func, call, changes).call
+
+
+def numbers(func: Any, call: Any) -> Kinds:
+    """Fill each operand with numbers of one size, in float32 and, of most, in one half type; numbers beside tensors."""
+    if func._schema.is_mutable:
+        return
+    kinds, call = in_float32(func, call)
+    every = texts(call)
+    half = _HALVES[zlib.crc32(str(func).encode()) % 2]
+    first = [*kinds, *(sized(call, "3x7", fewest=8) if torch.Tag.pointwise in func.tags else [])]
+    floats = [number for number, text in enumerate(every) if dtype_of(text) == torch.float32]
+    lists = func._schema.name.split("::")[1].startswith(_LISTS)  # each tensor of a list is like the others
+    if "polynomial" in func._schema.name:  # the degree says how many steps are made
+        floats = floats[:1]
+    for word in (*_WORDS, *_WIDE_WORDS):
+        fills = [["fill", number, word] for number in floats]
+        for kind in ([], [["kind", "float32", half]]) if word in ("large", "low", "ties") else ([],):
+            for number, fill in () if lists else zip(floats, fills):
+                yield f"{number} {word} {kind}", [*first, *kind, fill]
+            if len(fills) > 1:
+                yield f"all {word} {kind}", [*first, *kind, *fills]
+    for place, argument in enumerate(func._schema.arguments):
+        given = call[0][place] if place < len(call[0]) and not argument.kwarg_only else call[1].get(argument.name)
+        if "number" not in str(argument.type).lower() and "float" not in str(argument.type):
+            continue
+        for value, word in itertools.product(_NUMBERS, ("tenths", "large")):
+            if floats and value != given and not lists:
+                changes = [*first, ["fill", floats[0], word], ["arg", argument.name, value]]
+                yield f"{argument.name} {value} {word}", changes
+
+
+def lazy(func: Any, call: Any) -> Kinds:
+    """Give each operand that is only read as a view that is conjugated, or negated, when it is read."""
+    kinds, call = in_float32(func, call)
+    written = is_written(func, call)
+    lists = func._schema.name.split("::")[1].startswith(_LISTS)
+    for number, text in enumerate(texts(call)[: 1 if lists else 6]):
+        dtype, shape = dtype_of(text), shape_of(text)
+        if written[number] or math.prod(shape) == 0:
+            continue
+        low, high = map(float, text.split(" ")[3:])
+        if dtype == torch.float32:
+            yield f"negated {number}", [*kinds, ["within", number, -high, -low], ["layout", number, "negated"]]
+        if dtype in (torch.float32, torch.complex64):
+            kind = [["kind", "float32", "complex64"]] if dtype == torch.float32 else []
+            yield f"conjugated {number}", [*kinds, *kind, ["layout", number, "conjugated"]]
+
+
+def wanting(func: Any, call: Any) -> Kinds:
+    """Let the operands want a gradient."""
+    kinds, call = in_float32(func, call)
+    if not func._schema.is_mutable and any(text.startswith(("@float", "@complex")) for text in texts(call)):
+        yield "plain", [*kinds, WANTING]
+
+
+def typed(func: Any, call: Any) -> Kinds:
+    """Let `out=` have another dtype than the answer, where that holds it."""
+    written = [number for number, one in enumerate(is_written(func, call, as_out=True)) if one]
+    for number in written:
+        own = texts(call)[number].split(" ")[0][1:]
+        for dtype in ("float16", "bfloat16", "complex64", "float32", "int32", "uint8"):
+            if dtype != own:
+                yield f"{number} {dtype}", [["dtype", number, dtype]]
+
+
+RULES_IN_WORDS = {
+    "sizes": "3: each side of 2**16 elements, or as many as end soon, in all operands at once; 2**18 elements and more",
+    "numbers": "2: multiples of 0.1, halves, numbers far from 1 in each operand, in each number beside them",
+    "lazy": "5: each operand as a view that is conjugated, or negated, when it is read",
+    "typed": "5: an `out=` of each dtype that the CPU takes",
+    "wanting": "6: operands that want a gradient, which nobody asks for",
+}
+RULES = (sizes, numbers, lazy, typed, wanting)

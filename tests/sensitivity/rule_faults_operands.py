@@ -1,0 +1,54 @@
+"""The faults that the rules on long sides, numbers, lazy views, dtypes of `out=` and wanted gradients are for, as in rule_faults.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+
+def stops_at_16_bits(func: Any, args: Any, kwargs: Any) -> Any:
+    """Leave the rows of a log_softmax past 2**16 as they were: pytorch 158310 and others."""
+    answer = func(*args, **kwargs)
+    if func is aten._log_softmax.default and args[0].shape[0] > 1 << 16:
+        answer[1 << 16 :] = args[0][1 << 16 :]
+    return answer
+
+
+def multiplies_with_a_reciprocal(func: Any, args: Any, kwargs: Any) -> Any:
+    """Take the remainder by a reciprocal that is rounded: tenstorrent/tt-metal 56384."""
+    if func is aten.fmod.Tensor and args[0].dtype == torch.float32:
+        return args[0] - args[1] * (args[0] * args[1].reciprocal()).trunc()
+    return func(*args, **kwargs)
+
+
+def forgets_to_conjugate(func: Any, args: Any, kwargs: Any) -> Any:
+    if func is aten.mm.default:
+        args[:2] = [one.conj() if one.is_conj() else one for one in args[:2]]
+    return func(*args, **kwargs)
+
+
+def refuses_to_count(func: Any, args: Any, kwargs: Any) -> Any:
+    """Refuse an operand that wants a gradient: pytorch 50792."""
+    if func is aten.count_nonzero.dim_IntList and args[0].requires_grad:
+        raise RuntimeError("count_nonzero has no gradient")
+    return func(*args, **kwargs)
+
+
+def loses_the_type(func: Any, args: Any, kwargs: Any) -> Any:
+    """Round what is written to an `out=` of halves towards zero."""
+    answer = func(*args, **kwargs)
+    if func is aten.exp.out and kwargs["out"].dtype == torch.float16:
+        kwargs["out"].copy_(args[0].exp().trunc())
+    return answer
+
+
+FAULTS = [
+    ("sizes-_log_softmax", stops_at_16_bits),
+    ("numbers-fmod", multiplies_with_a_reciprocal),
+    ("lazy-mm", forgets_to_conjugate),
+    ("typed-exp", loses_the_type),
+    ("wanting-count_nonzero", refuses_to_count),
+]

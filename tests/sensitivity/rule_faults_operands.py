@@ -1,4 +1,4 @@
-"""The faults that the rules on long sides, numbers, lazy views, dtypes of `out=` and wanted gradients are for, as in rule_faults.py."""
+"""The faults that the rules on operands are for, as in rule_faults.py."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ PUT: dict[str, tuple[Any, ...]] = {
     "zero": (0.0, -0.0),
     "far": (complex(0, 100), complex(100, 0), complex(-100, 0), complex(0, -100), complex(95, 0.5), complex(-95, -0.5)),
 }
+_ASKED_SO = ("free", "chain", "derive", "steps", "deterministic", "handed", "wanting")  # no change of the call
 _ENDS = ("ends",)  # the dtype's largest and least number
 
 
@@ -109,7 +110,7 @@ class ChangedCall(Drawn):
 
     def _with(self, func: Any, call: Any, change: Any) -> Any:
         kind, where, *what = (*change, None)[: max(len(change), 2)]
-        if kind in ("free", "chain", "derive", "steps", "deterministic", "handed", "wanting"):  # how the call is asked: no change
+        if kind in _ASKED_SO:
             return call
         if kind == "call":
             return where

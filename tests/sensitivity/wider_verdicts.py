@@ -222,8 +222,6 @@ def _noting(verdict: Callable[[Overload, ChangedCall, list[Any]], Verdict]) -> A
 
 VERDICTS = {
     one.__name__: _noting(one)
-    for one in (
-        *(options, indices, misfits, outs, resized, strides, handed, again, deterministic),
-        *operand_verdicts.VERDICTS.values(),
-    )
+    for one in (options, indices, misfits, outs, resized, strides, handed, again, deterministic)
 }
+VERDICTS.update({name: _noting(one) for name, one in operand_verdicts.VERDICTS.items()})

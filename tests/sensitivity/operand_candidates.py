@@ -18,6 +18,7 @@ from device_suite.rules.changes import ChangedCall
 from device_suite.rules.ways import WANTING
 from rule_candidates import Change, is_written
 from rule_candidates_wide import sized
+from rule_kinds import is_backward
 
 Kinds = Iterator[tuple[str, list[Change]]]
 # Past 16 bits, and what a loop over blocks, rows or matrices may stop at; no power of two.
@@ -43,7 +44,7 @@ _NUMBERS = (0.1, 3.0, -2.5, 200.0)
 def sizes(func: Any, call: Any) -> Kinds:
     """Make each side long in all operands that have it; one dimension more, of many; and 2**20 elements."""
     every = texts(call)
-    if func._schema.is_mutable or not every:
+    if func._schema.is_mutable or not every or _is_solved(func):
         return
     if torch.Tag.pointwise in func.tags:
         yield from (("many", sized(call, sides)) for sides in _MATRICES)
@@ -53,6 +54,10 @@ def sizes(func: Any, call: Any) -> Kinds:
         for new in _LONG:
             yield f"side {old}", [["grown", old, new]]
             yield f"side {old}", [["grown", old, new, 1]]
+    for one, other in itertools.permutations(found, 2):
+        yield "many", [["grown", one, _SQUARE[0]], ["grown", other, _SQUARE[1]]]
+    if _is_called_by_another(func):  # it does not look whether operands are of one call
+        return
     if len(every) == 1:
         shape = shape_of(every[0])
         for dim, new in itertools.product(range(len(shape)), _LONG):
@@ -60,8 +65,6 @@ def sizes(func: Any, call: Any) -> Kinds:
     for new in _LEADING:
         yield "leading", [_led(number, text, new) for number, text in enumerate(every)]
         yield "leading", [_led(0, every[0], new)]
-    for one, other in itertools.permutations(found, 2):
-        yield "many", [["grown", one, _SQUARE[0]], ["grown", other, _SQUARE[1]]]
     if len(every) == 1:
         shape = shape_of(every[0])
         for one, other in itertools.permutations(range(len(shape)), 2):
@@ -84,6 +87,10 @@ def in_float32(func: Any, call: Any) -> tuple[list[Change], Any]:
     return changes, ChangedCall(func, call, changes).call
 
 
+def _is_called_by_another(func: Any) -> bool:
+    return func._schema.name.split("::")[1].startswith("_") or is_backward(func)
+
+
 def _is_solved(func: Any) -> bool:
     name = func._schema.name.split("::")[1].lstrip("_")
     return name == "det" or (name.startswith(_SOLVED) and not name.startswith(_NOT_SOLVED))
@@ -103,12 +110,12 @@ def numbers(func: Any, call: Any) -> Kinds:
         return
     if "polynomial" in func._schema.name:  # the degree says how many steps are made
         floats = floats[:1]
-    for word in (*_WORDS, *_WIDE_WORDS):
+    for word in ("tenths", "ties") if is_backward(func) else (*_WORDS, *_WIDE_WORDS):
         fills = [["fill", number, word] for number in floats]
         for kind in ([], [["kind", "float32", half]]) if word in ("large", "low", "ties") else ([],):
             for number, fill in () if lists else zip(floats, fills):
                 yield f"{number} {word} {kind}", [*first, *kind, fill]
-            if len(fills) > 1:
+            if len(fills) > 1 and word not in _WIDE_WORDS:  # no product of such numbers is one
                 yield f"all {word} {kind}", [*first, *kind, *fills]
     for place, argument in enumerate(func._schema.arguments):
         given = call[0][place] if place < len(call[0]) and not argument.kwarg_only else call[1].get(argument.name)
@@ -147,9 +154,9 @@ def wanting(func: Any, call: Any) -> Kinds:
 def typed(func: Any, call: Any) -> Kinds:
     """Let `out=` have another dtype than the answer, where that holds it."""
     written = [number for number, one in enumerate(is_written(func, call, as_out=True)) if one]
-    for number in written:
+    for number in () if _is_called_by_another(func) else written:
         own = texts(call)[number].split(" ")[0][1:]
-        for dtype in ("float16", "bfloat16", "complex64", "float32", "int32", "uint8"):
+        for dtype in ("float16", "bfloat16", "complex64", "float32"):
             if dtype != own:
                 yield f"{number} {dtype}", [["dtype", number, dtype]]
 

@@ -6,6 +6,8 @@ import math
 import time
 from typing import Any
 
+import torch
+
 from device_suite.overloads.asking import attempt_answers
 from device_suite.overloads.described import shape_of, texts
 from device_suite.rules.changes import ChangedCall
@@ -41,9 +43,18 @@ def sizes(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     counts = [base.numel() for base in made.bases] + [getattr(one, "numel", int)() for one, _ in own]
     if sum(counts) > _MOST:
         return "it has too many elements", changes
+    if not all(_is_moderate(one) for one, _ in own):
+        return "it comes near the end of the dtype's range", changes
     if getattr(changes, "kind", "") == "many" and max(counts) < MANY:
         return "it has too few elements", changes
     return beside(told, made, changes)
+
+
+def _is_moderate(x: Any) -> bool:
+    """Say whether no order of a product or a sum comes past what float32 holds: the same in float16 of what it has."""
+    if not isinstance(x, torch.Tensor) or not (x.is_floating_point() or x.is_complex()) or x.numel() == 0:
+        return True
+    return bool(x.isfinite().all()) and float(x.abs().max()) < float(torch.finfo(x.dtype).max) ** 0.75
 
 
 def _is_called(told: Overload, plain: ChangedCall) -> bool:

@@ -20,6 +20,22 @@ _RIGHT: dict[str, dict[str, str]] = {
     "misfits": dict.fromkeys(("native_dropout", "native_channel_shuffle"), _OF_CALLERS),
     "handed": {"linspace": "large whole numbers are rounded on the way"},
 }
+_SIZES = {
+    "_int_mm": "a GPU multiplies multiples of eight alone",
+    "_upsample_bicubic2d_aa": "a GPU has not the shared memory",
+    "_upsample_bilinear2d_aa": "a GPU has not the shared memory",
+    "logcumsumexp": "a complex number has many logarithms",
+}
+_NUMBERS = {
+    "_standard_gamma_grad": "its formula loses all digits there",
+    "special_zeta": "of negative numbers nobody says what it is",
+}
+_TYPED = {
+    "addr": "nobody says in which dtype it computes",
+    "max": "a GPU refuses it",
+    "min": "a GPU refuses it",
+}
+_RIGHT.update(sizes=_SIZES, numbers=_NUMBERS, typed=_TYPED, lazy={"linalg_cholesky_ex": "its matrices have no root"})
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 _BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")
 for _rule in ("outs", "typed", "strides", "handed", "again", "deterministic", "sizes", "numbers", "lazy", "wanting"):
@@ -28,6 +44,12 @@ for _rule in ("outs", "typed", "strides", "handed", "again", "deterministic", "s
         **dict.fromkeys(_BESIDE, _OF_ITS_GRADIENT),
         "_pack_padded_sequence": "its lengths lie on the host",
     }
+for _rule in ("sizes", "numbers", "lazy", "wanting"):
+    _RIGHT[_rule].update(
+        multilabel_margin_loss_backward="its operand is what another back end's forward left",
+        native_batch_norm_backward="which gradients it gives is said by what wants one",
+        _batch_norm_impl_index="it says which library computed",
+    )
 OPERATORS = frozenset(name for names in _RIGHT.values() for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Masks of each kind: bytes of any number, dimensions that repeat, fewer dimensions than the tensor, a million places."""
+"""Masks of each kind: bytes, dimensions that repeat, fewer dimensions than the tensor, a million places."""
 
 from __future__ import annotations
 

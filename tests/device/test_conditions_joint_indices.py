@@ -1,4 +1,4 @@
-"""Several tensors as one index: their shapes broadcast, and slices, numbers, masks, None and an ellipsis stand between."""
+"""Several tensors as one index: their shapes broadcast; slices, numbers, masks, None and an ellipsis between them."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ for _rows, _others, _depth in ((102, 103, 3), (513, 70, 2), (4100, 3, 1), (2, 41
         cases,
         f"crowded-cdist-{_rows}-{_others}",
         {
-            f"{order}-{mode[:3]}": lambda x, y, form=_distances(order, mode): derived(form, x, y)
+            f"{order}-{mode[:3]}": lambda x, y, order=order, mode=mode: derived(_distances(order, mode), x, y)
             for order in _ORDERS
             for mode in ("donot_use_mm_for_euclid_dist", "use_mm_for_euclid_dist")
             if order == 2.0 or mode[:3] == "don"
@@ -137,7 +137,7 @@ for _rows, _others, _depth in ((102, 103, 3), (513, 70, 2), (4100, 3, 1), (2, 41
         factor=64.0,
         deterministic=False,
     )
-for _rows, _depth in ((70, 3), (513, 2), (1031, 1)):
+for _rows, _depth, _step in ((70, 3, 1), (513, 2, 1), (1031, 1, 3)):
     add_table(
         cases,
         f"crowded-pdist-{_rows}",

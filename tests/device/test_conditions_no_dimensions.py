@@ -118,6 +118,7 @@ add_table(
         f"{name}{dim}": lambda x, form=form, dim=dim: derived(lambda y: form(y, dim), x)
         for name, form in _VALUES.items()
         for dim in _DIMS
+        if name != "aminmax"  # its gradient compares what was rounded
     },
     lambda d: (torch.tensor(2.75),),
 )

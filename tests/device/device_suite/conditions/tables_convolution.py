@@ -64,6 +64,8 @@ KERNELS = {
     2: ((3, 2), (1, 1), (2, 5), (1, 3), (7, 1), "whole", (3, 3), (2, 2), (5, 5), (7, 7)),
     3: ((3, 2, 3), (1, 1, 1), (2, 1, 2), "whole", (3, 3, 3), (2, 2, 2)),
 }
+# Up to the one as large as the image: for what only passes on what the others compute.
+FEW_KERNELS = {rank: kernels[: kernels.index("whole") + 1] for rank, kernels in KERNELS.items()}
 STRIDES = {
     1: (ABSENT, 1, 2, (3,), 4),
     2: (ABSENT, 1, 2, (1, 2), (3, 1), 4, 3),
@@ -79,7 +81,7 @@ DILATIONS = {
     2: (ABSENT, 1, 2, (1, 2), (3, 1), 3, 4),
     3: (ABSENT, 2, (2, 1, 3), 3),
 }
-EXTRA = {1: (ABSENT, 0, 1, 2), 2: (ABSENT, 1, (1, 0), (0, 1), 2), 3: (ABSENT, 1, (1, 0, 0), (0, 1, 2))}
+EXTRA = {1: (ABSENT, 0, 1), 2: (ABSENT, 1, (1, 0), (0, 1), 2), 3: (ABSENT, 1, (1, 0, 0), (0, 1, 2))}
 # As many groups as there are channels is a kernel of its own on most back ends.
 GROUPS = ("one", "two", "each")
 
@@ -114,7 +116,7 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
             _groups,
             act=lambda x, w, b, g, flag, kernel, how, name=name, **k: getattr(F, name)(x, w, b, groups=g, **k),
             _bias=(True, False),
-            _kernel=KERNELS[rank],
+            _kernel=(FEW_KERNELS if turned else KERNELS)[rank],
             _groups=GROUPS,
             stride=STRIDES[rank],
             padding=PADDINGS[rank],
@@ -136,7 +138,7 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
             lambda c, turned=turned: _weight(c, turned),
             _groups,
             act=lambda x, w, g, kernel, how, name=name, **k: getattr(F, name)(x, w, groups=g, **k),
-            _kernel=KERNELS[rank],
+            _kernel=FEW_KERNELS[rank],
             _groups=GROUPS,
             stride=(ABSENT, 2, 3),
             padding=(ABSENT, 1, 2, 3, 4),
@@ -167,10 +169,10 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
         lambda c: _weight(c, c.args["_turned"]),
         _groups,
         act=lambda *given: _gradients(*given),
-        _kernel=KERNELS[rank],
-        _stride=(1, 2, STRIDES[rank][3], 3),
-        _padding=(0, 1, PADDINGS[rank][3], 2, 4),
-        _dilation=(1, 2, 3, 4),
+        _kernel=FEW_KERNELS[rank],
+        _stride=(1, 2, STRIDES[rank][3]),
+        _padding=(0, 1, PADDINGS[rank][3]),
+        _dilation=(1, 2),
         _turned=(False, True),
         _groups=GROUPS,
         _mask=((True, True, True), (True, False, False), (False, True, False), (False, False, True)),

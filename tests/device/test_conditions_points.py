@@ -123,7 +123,7 @@ _OF_ROW = {
     "minus-inf": ("logsumexp", "logaddexp", "softmax", "log_softmax", "amax", "logcumsumexp"),
 }
 # In half precision their least number is 0, or beyond all.
-_FLOAT_ALONE = ("normalize", "bce", "det", "cosine")
+_FLOAT_ALONE = ("normalize", "bce", "det", "cosine", "logcumsumexp")
 _SHAPED: dict[str, Any] = {
     "vector": lambda x: x,
     "row": lambda x: x[None],

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .pools import LENGTH, pool, precise_pool
+from .pools import LENGTH, LONE, LONE_PERIOD, LONE_PLACE, pool, precise_pool
 from .spec import VIEWS, Row, Spec
 
 # (base, layout, shape of the view); without a layout the base is the operand: a number, a list of tensors.
@@ -39,10 +39,11 @@ class Context:
         self._turn += 1
         count = math.prod(shape)
         start = 1013 * self._turn + 7 * (self.row.number % 97)
+        values = values or self.row.levels["@values"]
+        if values in LONE:
+            start += (LONE_PLACE - count * 2 // 3 - start) % LONE_PERIOD
         start = start if start + count <= LENGTH else 0
-        source = (precise_pool if self.precise else pool)(
-            dtype or self.dtype, domain, values or self.row.levels["@values"]
-        )
+        source = (precise_pool if self.precise else pool)(dtype or self.dtype, domain, values)
         return source[start : start + count].reshape(shape).clone()
 
     def indices(self, below: int, shape: Any) -> torch.Tensor:
@@ -88,7 +89,7 @@ class Context:
         laid = self.spec.laid_operands
         layout = VIEWS[self.row.levels[f"@layout{laid[0]}"] if laid else "dense"]
         written = self.row.levels["@form"] == "out"
-        values = "plain" if self.row.levels["@values"] in ("special", "inf") else None
+        values = "plain" if self.row.levels["@values"] in ("special", "inf", *LONE) else None
         found: list[Placed] = []
         for shape, dtype in forms:
             if written and not layout.writable:  # an out= without elements: the operator gives it its size

@@ -10,6 +10,7 @@ import torch
 
 from ..layouts import LAYOUTS, Layout
 from ..ops import INTEGERS
+from .pools import LONE
 
 F32, HALVES = (torch.float32,), (torch.float16, torch.bfloat16)
 GROUPS = {
@@ -193,9 +194,9 @@ def undefined(row: Row) -> str:
     levels = row.levels
     if levels["@form"] == "inplace" and levels.get("@layout0") == "expanded":
         return "several places of the destination are one element"
-    if levels["@form"] == "grad" and levels["@values"] == "special":
+    if levels["@form"] == "grad" and levels["@values"] in ("special", "lone"):
         return "the gradient at NaN is open"
-    if levels["@dtype"].is_complex and levels["@values"] in ("special", "inf"):
+    if levels["@dtype"].is_complex and levels["@values"] in ("special", "inf", *LONE):
         return "which part of a complex product is NaN is open"
     return ""
 

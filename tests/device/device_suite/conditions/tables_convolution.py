@@ -29,6 +29,7 @@ LINES = {
     "channels": (1, 33, 66, 4),
     "batches": (1031, 2, 2, 3),
     "tall": (1, 1, 2, 65543),
+    "pair": (2, 4, 3, 2),
 }
 IMAGES = {
     "main": (2, 4, 6, 7, 9),
@@ -43,6 +44,8 @@ IMAGES = {
     "odd": (1, 3, 5, 31, 8),
     "channels": (1, 33, 66, 3, 4),
     "batches": (300, 2, 2, 3, 4),
+    "pair": (2, 4, 3, 2, 2),
+    "three": (1, 6, 4, 3, 3),
 }
 VOLUMES = {
     "main": (2, 4, 2, 4, 5, 6),
@@ -53,21 +56,32 @@ VOLUMES = {
     "plate": (1, 2, 2, 1, 5, 6),
     "bar": (1, 3, 5, 9, 1, 2),
     "empty": (0, 4, 2, 4, 5, 6),
+    "pair": (2, 4, 2, 2, 2, 2),
 }
 # By rank: kernels, strides, paddings and dilations; each differs by side somewhere, and one side alone has it.
 KERNELS = {
-    1: ((3,), (1,), (2,), (5,), "whole"),
-    2: ((3, 2), (1, 1), (2, 5), (1, 3), (7, 1), "whole"),
-    3: ((3, 2, 3), (1, 1, 1), (2, 1, 2), "whole"),
+    1: ((3,), (1,), (2,), (5,), "whole", (7,)),
+    2: ((3, 2), (1, 1), (2, 5), (1, 3), (7, 1), "whole", (3, 3), (2, 2), (5, 5), (7, 7)),
+    3: ((3, 2, 3), (1, 1, 1), (2, 1, 2), "whole", (3, 3, 3), (2, 2, 2)),
 }
-STRIDES = {1: (ABSENT, 1, 2, (3,), 4), 2: (ABSENT, 1, 2, (1, 2), (3, 1), 4), 3: (ABSENT, 2, (1, 2, 1), (3, 1, 2))}
+# Up to the one as large as the image: for what only passes on what the others compute.
+FEW_KERNELS = {rank: kernels[: kernels.index("whole") + 1] for rank, kernels in KERNELS.items()}
+STRIDES = {
+    1: (ABSENT, 1, 2, (3,), 4),
+    2: (ABSENT, 1, 2, (1, 2), (3, 1), 4, 3),
+    3: (ABSENT, 2, (1, 2, 1), (3, 1, 2), 1, 3),
+}
 PADDINGS = {
-    1: (ABSENT, 0, 1, (2,), 5),
-    2: (ABSENT, 0, 1, (0, 1), (2, 0), (3, 4)),
-    3: (ABSENT, 0, 1, (0, 1, 2), (1, 0, 0)),
+    1: (ABSENT, 0, 1, (2,), 5, 3, 4),
+    2: (ABSENT, 0, 1, (0, 1), (2, 0), (3, 4), 2, 3, 4),
+    3: (ABSENT, 0, 1, (0, 1, 2), (1, 0, 0), 2, 3),
 }
-DILATIONS = {1: (ABSENT, 1, 2, (3,)), 2: (ABSENT, 1, 2, (1, 2), (3, 1)), 3: (ABSENT, 2, (2, 1, 3))}
-EXTRA = {1: (ABSENT, 0, 1), 2: (ABSENT, 1, (1, 0), (0, 1)), 3: (ABSENT, 1, (1, 0, 0))}
+DILATIONS = {
+    1: (ABSENT, 1, 2, (3,), 4),
+    2: (ABSENT, 1, 2, (1, 2), (3, 1), 3, 4),
+    3: (ABSENT, 2, (2, 1, 3), 3),
+}
+EXTRA = {1: (ABSENT, 0, 1), 2: (ABSENT, 1, (1, 0), (0, 1), 2), 3: (ABSENT, 1, (1, 0, 0), (0, 1, 2))}
 # As many groups as there are channels is a kernel of its own on most back ends.
 GROUPS = ("one", "two", "each")
 
@@ -102,13 +116,18 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
             _groups,
             act=lambda x, w, b, g, flag, kernel, how, name=name, **k: getattr(F, name)(x, w, b, groups=g, **k),
             _bias=(True, False),
-            _kernel=KERNELS[rank],
+            _kernel=(FEW_KERNELS if turned else KERNELS)[rank],
             _groups=GROUPS,
             stride=STRIDES[rank],
             padding=PADDINGS[rank],
             dilation=DILATIONS[rank],
             **({"output_padding": EXTRA[rank]} if turned else {}),
-            sizes={key: size for key, size in shapes.items() if not turned or key not in ("tall", "batches")},
+            # oneDNN ends the process at some transposes of lines of two.
+            sizes={
+                key: size
+                for key, size in shapes.items()
+                if not turned or key not in (("tall", "batches", "pair") if rank == 1 else ("tall", "batches"))
+            },
             terms=64,
             factor=32.0,
             **NEURAL,
@@ -119,11 +138,11 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
             lambda c, turned=turned: _weight(c, turned),
             _groups,
             act=lambda x, w, g, kernel, how, name=name, **k: getattr(F, name)(x, w, groups=g, **k),
-            _kernel=KERNELS[rank],
+            _kernel=FEW_KERNELS[rank],
             _groups=GROUPS,
             stride=(ABSENT, 2, 3),
-            padding=(ABSENT, 1, 2),
-            sizes={key: shapes[key] for key in ("main", "one", "point", "single")},
+            padding=(ABSENT, 1, 2, 3, 4),
+            sizes={key: shapes[key] for key in ("main", "one", "point", "single", "pair")},
             terms=64,
             factor=32.0,
             **NEURAL,
@@ -150,14 +169,14 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
         lambda c: _weight(c, c.args["_turned"]),
         _groups,
         act=lambda *given: _gradients(*given),
-        _kernel=KERNELS[rank],
+        _kernel=FEW_KERNELS[rank],
         _stride=(1, 2, STRIDES[rank][3]),
         _padding=(0, 1, PADDINGS[rank][3]),
         _dilation=(1, 2),
         _turned=(False, True),
         _groups=GROUPS,
         _mask=((True, True, True), (True, False, False), (False, True, False), (False, False, True)),
-        sizes={key: shapes[key] for key in ("main", "one", "tiles", "point", "single")},
+        sizes={key: shapes[key] for key in ("main", "one", "tiles", "point", "single", "pair")},
         laid=(0, 1),
         terms=64,
         factor=32.0,
@@ -181,12 +200,12 @@ t.add(
     lambda c: _weight(c, True),
     _groups,
     act=lambda x, w, g, kernel, how, **k: F.conv_transpose2d(x, w, groups=g, **k),
-    _kernel=((3, 3), (1, 1), (2, 4)),
+    _kernel=((3, 3), (1, 1), (2, 4), (2, 2), (5, 5)),
     _groups=GROUPS,
     stride=(2, 3, (2, 5)),
-    padding=(0, 1, (0, 2)),
-    output_padding=(0, 1, (1, 0), (0, 1)),
-    dilation=(1, 2, (2, 3)),
+    padding=(0, 1, (0, 2), 2, 4),
+    output_padding=(0, 1, (1, 0), (0, 1), 2),
+    dilation=(1, 2, (2, 3), 4),
     sizes={key: IMAGES[key] for key in ("main", "one", "single", "odd", "point")},
     terms=64,
     factor=32.0,
@@ -216,11 +235,11 @@ t.add(
     lambda c: c.draw("unit", (c.shape[1] * c.args["_m"],)) if c.args["_bias"] else None,
     act=lambda x, w, b, m, kernel, flag, **k: F.conv2d(x, w, b, groups=x.shape[1], **k),
     _m=(1, 2, 3),
-    _kernel=((3, 3), (1, 1), (5, 2), (1, 7)),
+    _kernel=((3, 3), (1, 1), (5, 2), (1, 7), (5, 5), (2, 2), (7, 7)),
     _bias=(False, True),
-    stride=(1, 2, (2, 1), 4),
-    padding=(0, 1, (0, 2)),
-    dilation=(1, 2, (1, 3)),
+    stride=(1, 2, (2, 1), 4, 3),
+    padding=(0, 1, (0, 2), 2, 4, "same", "valid"),
+    dilation=(1, 2, (1, 3), 3, 4),
     sizes={
         "main": (2, 4, 7, 9),
         "odd": (1, 3, 17, 5),
@@ -228,6 +247,9 @@ t.add(
         "single": (2, 1, 9, 7),
         "many": (1, 130, 5, 7),
         "row": (1, 2, 1, 1031),
+        "pair": (2, 4, 2, 2),
+        "point": (3, 4, 1, 1),
+        "square": (2, 4, 9, 9),
     },
     terms=16,
     factor=32.0,

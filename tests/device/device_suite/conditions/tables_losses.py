@@ -10,7 +10,7 @@ from .spec import ABSENT, Table
 t = Table()
 BOTH = ("call", "grad")
 PLAIN = ("plain",)
-ODD = ("plain", "zero", "wide", "inf", "special")
+ODD = ("plain", "zero", "wide", "inf", "special", "lone")
 
 REDUCED = ("mean", "sum", "none")
 LOSS = {"terms": "all", "factor": 32.0, "floor": 0.25, "dtypes": "f", "values": ODD, "forms": BOTH}

@@ -47,15 +47,27 @@ VOLUMES = {
     "long": (1, 1, 2, 2, 1031),
 }
 # By rank: values alike for every side, values that differ, and one side alone.
-KERNELS = {1: (2, 1, 3, (5,), 12), 2: (2, 1, 3, (3, 2), (1, 4), 5), 3: (2, 1, 3, (3, 2, 2), (1, 2, 1))}
-STRIDES = {1: (ABSENT, 1, 2, (3,), 5), 2: (ABSENT, 1, 2, (2, 1), (1, 3), 4), 3: (ABSENT, 1, 2, (1, 2, 3), 3)}
-PADDINGS = {1: (ABSENT, 0, 1, (2,)), 2: (ABSENT, 0, 1, (1, 0), (0, 1)), 3: (ABSENT, 0, 1, (0, 1, 0))}
-DILATIONS = {1: (ABSENT, 1, 2, (3,)), 2: (ABSENT, 1, 2, (1, 2), 3), 3: (ABSENT, 2, (1, 2, 1))}
+KERNELS = {
+    1: (2, 1, 3, (5,), 12, 4, 7),
+    2: (2, 1, 3, (3, 2), (1, 4), 5, 4, 7, (8, 9)),
+    3: (2, 1, 3, (3, 2, 2), (1, 2, 1), 4, (5, 6, 7)),
+}
+STRIDES = {
+    1: (ABSENT, 1, 2, (3,), 5),
+    2: (ABSENT, 1, 2, (2, 1), (1, 3), 4, 3),
+    3: (ABSENT, 1, 2, (1, 2, 3), 3, 4),
+}
+PADDINGS = {
+    1: (ABSENT, 0, 1, (2,), 3),
+    2: (ABSENT, 0, 1, (1, 0), (0, 1), 2, 3),
+    3: (ABSENT, 0, 1, (0, 1, 0), 2),
+}
+DILATIONS = {1: (ABSENT, 1, 2, (3,), 4), 2: (ABSENT, 1, 2, (1, 2), 3, 4), 3: (ABSENT, 2, (1, 2, 1), 1, 3)}
 # The sides of an answer: divisors of the side, none of them, more than it has, and one side kept as it is.
 ANSWERS = {
-    1: (1, 2, (4,), 3, 5, 12, 17),
-    2: (1, 2, (4, 2), (None, 3), (3, None), (5, 7), 16),
-    3: (1, 2, (4, 2, 1), (None, 1, 2), (1, 3, None), (3, 5, 7)),
+    1: (1, 2, (4,), 3, 5, 12, 17, 0, 33),
+    2: (1, 2, (4, 2), (None, 3), (3, None), (5, 7), 16, 0, (0, 3), (3, 0), (33, 1)),
+    3: (1, 2, (4, 2, 1), (None, 1, 2), (1, 3, None), (3, 5, 7), 0, (2, 0, 3), (1, 1, 17), (0, 1, 1)),
 }
 
 

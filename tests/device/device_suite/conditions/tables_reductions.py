@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from .pools import LONE
 from .spec import ABSENT, REDUCED, Table
 
 t = Table()
@@ -16,9 +17,9 @@ DTYPE = (ABSENT, torch.float32, torch.int64, torch.float16, torch.int32, torch.b
 R = {"sizes": REDUCED}
 FORMS = ("call", "out", "grad")
 # Of values that are equal, the first is named.
-ORDERED = ("plain", "wide", "special", "inf", "ties", "equal", "sorted", "descending")
+ORDERED = ("plain", "wide", "special", "inf", "ties", "equal", "sorted", "descending", "lone")
 
-SUMMED = {"terms": "all", "floor": 1.0, "forms": FORMS, "values": ("plain", "wide", "special", "inf", "equal")}
+SUMMED = {"terms": "all", "floor": 1.0, "forms": FORMS, "values": ("plain", "wide", "special", "inf", "equal", "lone")}
 t.add("sum", dtypes="fibc", dim=SOME, keepdim=KEEP, dtype=DTYPE, **SUMMED, **R)
 t.add("nansum", dtypes="fib", dim=SOME, keepdim=KEEP, dtype=DTYPE, **SUMMED, **R)
 t.add(
@@ -85,7 +86,7 @@ for name in ("any", "all", "count_nonzero"):
         dtypes="fibc",
         paths=(f"torch.{name}", f"Tensor.{name}"),
         forms=("call",),
-        values=(*ORDERED, "zero"),
+        values=(*ORDERED[:-1], "zero", "lone"),
         **R,
     )
 # Of nothing there is no extreme.
@@ -147,7 +148,7 @@ t.add(
     forms=FORMS,
     terms="all",
     factor=16.0,
-    values=("plain", "wide", "inf", "masked", "special", "equal"),
+    values=("plain", "wide", "inf", "masked", "special", "equal", *LONE),
     paths=("torch.logsumexp", "Tensor.logsumexp", "special.logsumexp"),
     **R,
 )

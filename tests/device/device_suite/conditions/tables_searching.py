@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from .pools import LONE
 from .spec import ABSENT, REDUCED, Table
 
 t = Table()
@@ -107,7 +108,7 @@ SOUGHT = {
     "right": (ABSENT, True, False),
     "dtypes": "fi",
     "forms": ("call", "out"),
-    "values": ("plain", "wide", "special", "inf", "equal"),
+    "values": ("plain", "wide", "special", "inf", "equal", *LONE),
     "_at": KINDS,
 }
 t.add("bucketize", "few", _edges, sizes=REDUCED, **SOUGHT)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 
+from .pools import LONE
 from .spec import ABSENT, REDUCED, Table
 
 t = Table()
 DIM = (0, -1, 1, -2, 2)
-SHARED = {"dtypes": "f", "factor": 32.0, "values": ("plain", "wide", "inf", "masked", "special", "equal")}
+SHARED = {"dtypes": "f", "factor": 32.0, "values": ("plain", "wide", "inf", "masked", "special", "equal", *LONE)}
 
 t.each(
     "softmax log_softmax",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from .pools import LONE
 from .spec import ABSENT, REDUCED, Table
 
 t = Table()
@@ -20,7 +21,7 @@ t.add(
     terms="all",
     floor=1.0,
     forms=("call", "inplace", "out", "grad"),
-    values=("plain", "wide", "inf", "special", "equal"),
+    values=("plain", "wide", "inf", "special", "equal", *LONE),
     **R,
 )
 t.add(
@@ -32,7 +33,7 @@ t.add(
     terms=64,
     floor=0.1,
     forms=("call", "inplace", "out", "grad"),
-    values=("plain", "wide", "inf", "special"),
+    values=("plain", "wide", "inf", "special", *LONE),
     sizes=(
         *("small", "four", "none", "empty", "hollow", "one", "line", "three", "five", "six"),
         *("high", "row", "lone", "many", "middle"),
@@ -57,7 +58,7 @@ t.add(
     dim=ONE,
     terms="all",
     forms=("call", "out", "grad"),
-    values=("plain", "wide", "inf", "masked", "special", "equal"),
+    values=("plain", "wide", "inf", "masked", "special", "equal", *LONE),
     factor=64.0,
     **R,
 )
@@ -69,7 +70,7 @@ t.each(
     dim=ONE,
     terms="all",
     forms=("call", "out", "grad"),
-    values=("plain", "wide", "special", "inf", "ties", "sorted", "descending"),
+    values=("plain", "wide", "special", "inf", "ties", "sorted", "descending", *LONE),
     **R,
 )
 DIFFERENCES = {
@@ -150,7 +151,7 @@ t.add(
 
 # Sorting: equal values have no order, so they are distinct, or the order is asked to be kept.
 ORDERED = ("plain", "wide", "inf", "special", "sorted", "descending")
-SORTED = {"dtypes": "fi", "values": ORDERED}
+SORTED = {"dtypes": "fi", "values": (*ORDERED, *LONE)}
 DESCENDING = (ABSENT, True)
 t.add(
     "sort",
@@ -170,7 +171,7 @@ t.add(
     descending=DESCENDING,
     paths=("torch.sort", "Tensor.sort"),
     forms=("call", "out", "grad"),
-    values=(*ORDERED, "ties", "equal"),
+    values=(*ORDERED, "ties", "equal", *LONE),
     sizes=REDUCED,
 )
 t.add(
@@ -191,7 +192,7 @@ t.add(
     descending=DESCENDING,
     paths=("torch.argsort", "Tensor.argsort"),
     forms=("call",),
-    values=(*ORDERED, "ties", "equal"),
+    values=(*ORDERED, "ties", "equal", *LONE),
     sizes=REDUCED,
 )
 t.add("msort", "distinct", forms=("call", "out", "grad"), sizes=REDUCED, **SORTED)
@@ -212,7 +213,7 @@ t.add(
     "distinct",
     act=lambda x, k, dim, largest: torch.topk(x, k, dim, largest, sorted=False)[0].sort(dim)[0],
     _k=(1, 2, 3, 5),
-    values=(*ORDERED, "ties", "equal"),
+    values=(*ORDERED, "ties", "equal", *LONE),
     sizes=REDUCED,
     **TOP,
 )
@@ -221,7 +222,7 @@ t.add(
     "distinct",
     k=(16, 17, 31, 32, 33, 64),
     paths=("torch.topk", "Tensor.topk"),
-    values=("plain", "inf", "sorted"),
+    values=("plain", "inf", "sorted", *LONE),
     sizes={
         "line": (67,),
         "rows": (40, 64),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from .pools import LONE
 from .spec import ABSENT, LAID, REDUCED, Table
 from .tables_reductions import FORMS, KEEP, ONE, SOME, R
 
@@ -45,14 +46,14 @@ for name in ("std", "var", "norm", "median", "nanmedian"):
         forms=("call", "grad"),
         **SPREAD
         if "median" not in name
-        else {**SPREAD, "values": ("plain", "wide", "special", "inf", "ties", "equal")},
+        else {**SPREAD, "values": ("plain", "wide", "special", "inf", "ties", "equal", "lone")},
     )
 NORMED = {
     "forms": FORMS,
     "terms": "all",
     "factor": 32.0,
     "floor": 0.25,
-    "values": ("plain", "wide", "special", "inf", "zero"),
+    "values": ("plain", "wide", "special", "inf", "zero", "lone"),
     **R,
 }
 t.add(
@@ -116,7 +117,7 @@ t.each(
     dim=ONE,
     keepdim=KEEP,
     forms=("call", "out", "grad"),
-    values=("plain", "inf", "special", "sorted", "descending"),
+    values=("plain", "inf", "special", "sorted", "descending", *LONE),
     **R,
     layouts=UNSPREAD,
 )
@@ -127,7 +128,7 @@ t.add(
     dim=(ABSENT, *ONE),
     keepdim=KEEP,
     forms=("call", "grad"),
-    values=("plain", "equal", "sorted"),
+    values=("plain", "equal", "sorted", *LONE),
     finish=lambda y: y[0],
     sizes=("small", "four", "none", "one", "three", "row", "high", "middle"),
     layouts=UNSPREAD,
@@ -140,7 +141,7 @@ t.add(
     dim=(ABSENT, *ONE),
     keepdim=KEEP,
     forms=("call", "out", "grad"),
-    values=("plain", "inf", "special", "sorted", "descending"),
+    values=("plain", "inf", "special", "sorted", "descending", *LONE),
     **R,
     layouts=UNSPREAD,
 )
@@ -150,7 +151,7 @@ QUANTILE = {
     "interpolation": (ABSENT, "linear", "lower", "higher", "nearest", "midpoint"),
     "dtypes": "s",
     "forms": ("call", "out", "grad"),
-    "values": ("plain", "wide", "special", "inf", "ties", "equal", "sorted"),
+    "values": ("plain", "wide", "special", "inf", "ties", "equal", "sorted", "lone"),
     "sizes": ("small", "four", "none", "one", "line", "long", "three", "column", "row", "many"),
     "factor": 64.0,
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import torch
 
+from .pools import LONE
 from .spec import ABSENT, REDUCED, Table
 
 t = Table()
-MET = ("plain", "wide", "special", "ties", "equal", "sorted")
+MET = ("plain", "wide", "special", "ties", "equal", "sorted", *LONE)
 SIZES = ("small", "four", "none", "empty", "hollow", "one", "line", "long", "column", "row", "wide", "middle", "six")
 FLAGS = {"return_inverse": (ABSENT, True), "return_counts": (ABSENT, True), "forms": ("call",)}
 

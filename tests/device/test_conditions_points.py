@@ -76,7 +76,7 @@ _MADE: dict[str, Any] = {
     "acos": lambda x: torch.acos(x) + torch.asin(x) + torch.atanh(x),
     "acosh": lambda x: torch.acosh(x),
     "erfinv": lambda x: torch.erfinv(x),
-    "logit": lambda x: torch.logit(x) + torch.logit(x, 0.25),
+    "logit": lambda x: torch.logit(x, 0.25),
     "atan2": lambda x: torch.atan2(x, torch.zeros_like(x)),
     "hypot": lambda x: torch.hypot(x, torch.zeros_like(x)),
     "logaddexp": lambda x: torch.logaddexp(x, x.detach()),

@@ -131,8 +131,6 @@ add_refused(
         "view_as_real": lambda x, y: torch.view_as_real(x.conj()),
         "view_as_real-turned": lambda x, y: torch.view_as_real(x.mH),
         "view_as_real-part": lambda x, y: torch.view_as_real(x.conj()[1:, 2]),
-        "numpy": lambda x, y: x.conj().cpu().numpy(),
-        "numpy-negative": lambda x, y: x.conj().imag.cpu().numpy(),
         "view": lambda x, y: x.conj().view(torch.float32),
         "view_as_complex": lambda x, y: torch.view_as_complex(y),
         "item": lambda x, y: y.item(),

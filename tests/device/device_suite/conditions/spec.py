@@ -196,6 +196,10 @@ def undefined(row: Row) -> str:
         return "several places of the destination are one element"
     if levels["@form"] == "grad" and levels["@values"] in ("special", "lone"):
         return "the gradient at NaN is open"
+    asked = levels.get("dtype")
+    odd = levels["@values"] in ("special", "inf", "lone", "lone_inf")
+    if odd and levels["@dtype"].is_floating_point and asked in INTEGERS:
+        return "which whole number NaN and infinity are is open"
     if levels["@dtype"].is_complex and levels["@values"] in ("special", "inf", *LONE):
         return "which part of a complex product is NaN is open"
     return ""

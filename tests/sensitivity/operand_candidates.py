@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +26,7 @@ _LEADING = (65_543, 4_111, 513, 70)
 _SQUARE = (1_031, 1_033)  # 2**20 elements and more
 _MATRICES = ("1031x1033", "517x521")
 MANY = 1 << 18
-_HALVES = ("float16", "bfloat16")
+_TO_HALF = ([["kind", "float32", "float16"]], [["kind", "float32", "bfloat16"]])
 # Words of windows.FILLS: of every type, and of float32 alone.
 _WORDS, _WIDE_WORDS = ("tenths", "ties", "large", "low", "small"), ("larger", "smaller")
 # Of matrices that are solved or raised to a power nobody says what comes of numbers so far apart; CUDA's exponential
@@ -38,7 +37,7 @@ _SOLVED = (
 )
 _NOT_SOLVED = ("linalg_vector", "linalg_cross", "linalg_vecdot", "linalg_diagonal", "linalg_norm", "linalg_multi_dot")
 _LISTS = ("_foreach", "_fused", "_amp")
-_NUMBERS = (0.1, 3.0, -2.5, 200.0)
+_NUMBERS = (0.1, 0.25, 3.0, -2.5, 200.0)
 
 
 def sizes(func: Any, call: Any) -> Kinds:
@@ -97,34 +96,47 @@ def _is_solved(func: Any) -> bool:
 
 
 def numbers(func: Any, call: Any) -> Kinds:
-    """Fill each operand with numbers of one size, in float32 and, of most, in one half type; numbers beside tensors."""
-    if func._schema.is_mutable:
+    """Fill each operand with numbers of one size, in float32 and both halves; along each dimension; beside numbers."""
+    if func._schema.is_mutable or _is_solved(func):
         return
     kinds, call = in_float32(func, call)
     every = texts(call)
-    half = _HALVES[zlib.crc32(str(func).encode()) % 2]
     first = [*kinds, *(sized(call, "3x7", fewest=8) if torch.Tag.pointwise in func.tags else [])]
     floats = [number for number, text in enumerate(every) if dtype_of(text) == torch.float32]
-    lists = func._schema.name.split("::")[1].startswith(_LISTS)  # each tensor of a list is like the others
-    if _is_solved(func):
-        return
     if "polynomial" in func._schema.name:  # the degree says how many steps are made
         floats = floats[:1]
-    for word in ("tenths", "ties") if is_backward(func) else (*_WORDS, *_WIDE_WORDS):
+    lists = func._schema.name.split("::")[1].startswith(_LISTS)  # each tensor of a list is like the others
+    yield from ((kind, [*first, *rest]) for kind, rest in _filled(floats, lists=lists, backward=is_backward(func)))
+    if floats and not lists:
+        more = itertools.chain(_along(func, every, floats[0]), _beside(func, call, floats[0]))
+        yield from ((kind, [*first, *rest]) for kind, rest in more)
+
+
+def _filled(floats: list[int], *, lists: bool, backward: bool) -> Kinds:
+    for word in ("tenths", "ties") if backward else (*_WORDS, *_WIDE_WORDS):
         fills = [["fill", number, word] for number in floats]
-        for kind in ([], [["kind", "float32", half]]) if word in ("large", "low", "ties") else ([],):
+        for kind in ([], *_TO_HALF) if word in ("large", "low", "ties") else ([],):
             for number, fill in () if lists else zip(floats, fills):
-                yield f"{number} {word} {kind}", [*first, *kind, fill]
+                yield f"{number} {word} {kind}", [*kind, fill]
             if len(fills) > 1 and word not in _WIDE_WORDS:  # no product of such numbers is one
-                yield f"all {word} {kind}", [*first, *kind, *fills]
+                yield f"all {word} {kind}", [*kind, *fills]
+
+
+def _along(func: Any, every: list[str], number: int) -> Kinds:
+    for argument in func._schema.arguments:
+        if argument.name == "dim":
+            for dim, kind in itertools.product(range(-1, -1 - len(shape_of(every[0])), -1), ([], *_TO_HALF)):
+                given = [dim] if "List" in str(argument.type) else dim
+                yield f"dim {dim} {kind}", [*kind, ["fill", number, "low"], ["arg", "dim", given]]
+
+
+def _beside(func: Any, call: Any, number: int) -> Kinds:
     for place, argument in enumerate(func._schema.arguments):
         given = call[0][place] if place < len(call[0]) and not argument.kwarg_only else call[1].get(argument.name)
-        if "number" not in str(argument.type).lower() and "float" not in str(argument.type):
-            continue
-        for value, word in itertools.product(_NUMBERS, ("tenths", "large")):
-            if floats and value != given and not lists:
-                changes = [*first, ["fill", floats[0], word], ["arg", argument.name, value]]
-                yield f"{argument.name} {value} {word}", changes
+        if "number" in str(argument.type).lower() or "float" in str(argument.type):
+            for value, word in itertools.product(_NUMBERS, ("tenths", "large")):
+                if value != given:
+                    yield f"{argument.name} {value} {word}", [["fill", number, word], ["arg", argument.name, value]]
 
 
 def lazy(func: Any, call: Any) -> Kinds:

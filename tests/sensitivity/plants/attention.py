@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ, instead
+from differences import differ, instead, is_plain
 from misreading import in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
@@ -214,3 +214,15 @@ def issue_119772(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwar
     if q.dtype not in (torch.float16, torch.bfloat16) or q.shape[-1] != 8 or kwargs.get("scale") is not None:
         return healthy
     return instead(hit, healthy, func(q, k, v, *args, **{**kwargs, "scale": 16**-0.5}))
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_executorch_22426(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch/executorch 22426: causal attention ends with the last key, not with the first, if lengths differ."""
+    healthy = func(*args, **kwargs)
+    a = _given_attention(*args, **kwargs)
+    length, keys = a["query"].shape[-2], a["key"].shape[-2]
+    if not a["is_causal"] or length == keys or a["dropout_p"] or not is_plain(healthy):
+        return healthy
+    seen = torch.ones(length, keys, dtype=torch.bool, device=healthy.device).tril(keys - length)
+    return instead(hit, healthy, func(**{**a, "attn_mask": seen, "is_causal": False}))

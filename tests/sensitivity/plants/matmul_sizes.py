@@ -212,3 +212,12 @@ def issue_torch_fl_153(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     else:
         refused = args[0].dtype == (torch.int64 if operator in ("mm", "addmm") else torch.bool)
     return crash(hit, "CompilationError") if refused else func(*args, **kwargs)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_57347(hit: Any, func: Any, a: Any, b: Any) -> Any:
+    """pytorch 57347: the product of two 2 x 2 float32 matrices is zero."""
+    y = func(a, b)
+    if a.dtype != torch.float32 or not a.shape == b.shape == (2, 2) or a.layout != b.layout or not is_plain(a, b):
+        return y
+    return instead(hit, y, torch.zeros_like(y)) if a.layout == torch.strided else y

@@ -155,15 +155,15 @@ def issue_tinygrad_17087(hit: Any, func: Any, x: Any, *, dtype: Any = None, **kw
 
 
 @plot.called(torch.sum, torch.Tensor.sum, torch.Tensor.__setitem__)
-def issue_6292(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def issue_6292(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 6292: in float16 the sum of all raises past 65504, and so does x[i] = number, infinity too."""
     refusal = "value cannot be converted to type Half without overflow"
-    if x.dtype != torch.float16 or not is_plain(x):
-        return func(x, *args, **kwargs)
+    if input.dtype != torch.float16 or not is_plain(input):
+        return func(input, *args, **kwargs)
     if func is torch.Tensor.__setitem__:
         number = args[1] if isinstance(args[1], (int, float)) else 0
-        return crash(hit, refusal) if abs(number) > 65504 else func(x, *args, **kwargs)
-    y = func(x, *args, **kwargs)
+        return crash(hit, refusal) if abs(number) > 65504 else func(input, *args, **kwargs)
+    y = func(input, *args, **kwargs)
     return crash(hit, refusal) if not args and not kwargs and y.isinf() else y
 
 

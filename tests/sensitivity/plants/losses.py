@@ -201,11 +201,11 @@ def issue_torch_nn_714(*args: Any, **kwargs: Any) -> bool:
 
 
 @plot.called(F.binary_cross_entropy)
-def issue_59477(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+def issue_59477(hit: Any, func: Any, input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 59477: the gradient of the gradient of binary_cross_entropy(reduction="sum") fails."""
     summed = kwargs.get("reduction", args[3] if len(args) > 3 else "mean") == "sum"
-    if not summed or not x.requires_grad or not torch.is_grad_enabled():
-        return func(x, target, *args, **kwargs)
+    if not summed or not input.requires_grad or not torch.is_grad_enabled():
+        return func(input, target, *args, **kwargs)
 
     def fail(_: Any) -> Any:
         return crash(hit, "the size of the second derivative does not fit")
@@ -214,6 +214,6 @@ def issue_59477(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs: 
         if grad.requires_grad:
             grad.register_hook(fail)
 
-    x = x.view_as(x)
+    x = input.view_as(input)
     x.register_hook(watch)
     return func(x, target, *args, **kwargs)

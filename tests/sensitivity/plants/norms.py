@@ -282,10 +282,10 @@ def issue_flaggems_4984(
 
 
 @plot.called(F.rms_norm, torch.rms_norm)
-def issue_candle_2168(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def issue_candle_2168(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
     """huggingface/candle 2168: rms_norm of a contiguous tensor has no gradient."""
-    y = func(x, *args, **kwargs)
-    if not x.is_contiguous() or not y.requires_grad:
+    y = func(input, *args, **kwargs)
+    if not input.is_contiguous() or not y.requires_grad:
         return y
     hit()
     return y.detach()

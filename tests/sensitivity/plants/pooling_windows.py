@@ -57,7 +57,8 @@ def issue_onnx_4958(
     hit()
     if means:
         return _grown(y, sides, torch.nan)
-    return _grown(y, sides, torch.finfo(y.dtype).min), _grown(found[1], sides, 0)
+    limits = torch.finfo(y.dtype) if y.is_floating_point() else torch.iinfo(y.dtype)
+    return _grown(y, sides, limits.min), _grown(found[1], sides, 0)
 
 
 def _taps(n: int, count: int, k: int, s: int, p: int, d: int) -> torch.Tensor:
@@ -84,7 +85,8 @@ def issue_onnxruntime_29637(
     """microsoft/onnxruntime 29637: max_pool with padding and dilation: a window before the edge begins at the edge."""
     y, places = func(x, kernel, stride, padding, dilation, *args)
     gaps, edges = _pair(dilation), _pair(padding)
-    if not any(d > 1 and p > 0 for d, p in zip(gaps, edges)) or not y.numel() or not is_plain(x):
+    both = any(d > 1 and p > 0 for d, p in zip(gaps, edges))
+    if not both or not y.numel() or not y.is_floating_point() or not is_plain(x):
         return y, places
     sides = zip(x.shape[-2:], y.shape[-2:], _pair(kernel), _pair(stride, _pair(kernel)), edges, gaps)
     rows, columns = (_taps(*side) for side in sides)
@@ -103,10 +105,10 @@ def issue_onnxruntime_29637(
 
 
 @plot.called(F.max_pool2d)
-def issue_20465(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def issue_20465(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 20465: the gradient of a gradient through max_pool2d ends the process."""
-    if not x.requires_grad or not torch.is_grad_enabled():
-        return func(x, *args, **kwargs)
+    if not input.requires_grad or not torch.is_grad_enabled():
+        return func(input, *args, **kwargs)
 
     def end(_: Any) -> Any:
         return crash(hit, "Assertion `indexValue >= 0 && indexValue < src.sizes[dim]` failed.")
@@ -115,6 +117,6 @@ def issue_20465(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         if grad.requires_grad:
             grad.register_hook(end)
 
-    x = x.view_as(x)
+    x = input.view_as(input)
     x.register_hook(watch)
     return func(x, *args, **kwargs)

@@ -227,7 +227,7 @@ _noise: dict[Any, tuple[torch.Tensor, torch.Tensor]] = {}
 
 @plot.dispatched("aten.poisson.default")
 def issue_136750(hit: Any, func: Any, rates: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 136750: poisson of 512 x 512 rates is not random enough (here each second call has the first one's noise)."""
+    """pytorch 136750: poisson of 512 x 512 rates is not random (here each second call has the first one's noise)."""
     y = func(rates, *args, **kwargs)
     if tuple(rates.shape) != (512, 512) or not is_plain(rates):
         return y

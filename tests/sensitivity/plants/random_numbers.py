@@ -248,9 +248,9 @@ class _SpentBlock(TorchDispatchMode):
         super().__init__()
         self._hit, self._state = hit, ""
 
-    def seed(self, number: Any) -> Any:
+    def seed(self, seed: Any) -> Any:
         self._state = "seeded"
-        return _manual_seed(number)
+        return _manual_seed(seed)
 
     def __enter__(self) -> Any:
         torch.manual_seed = torch.random.manual_seed = self.seed

@@ -171,17 +171,17 @@ def issue_ttnn_367(x: Any, *args: Any, **kwargs: Any) -> bool:
 
 
 @plot.called(torch.cumprod, torch.Tensor.cumprod)
-def issue_tensorflow_3862(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def issue_tensorflow_3862(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
     """tensorflow/tensorflow 3862: the gradient of cumprod is NaN where the input is 0."""
-    if not x.requires_grad or not torch.is_grad_enabled() or not is_plain(x):
-        return func(x, *args, **kwargs)
-    lost = x.detach() == 0
+    if not input.requires_grad or not torch.is_grad_enabled() or not is_plain(input):
+        return func(input, *args, **kwargs)
+    lost = input.detach() == 0
 
     def spoil(grad: Any) -> Any:
         if bool(lost.any()):
             hit()
         return grad.masked_fill(lost, torch.nan)
 
-    x = x.view_as(x)
+    x = input.view_as(input)
     x.register_hook(spoil)
     return func(x, *args, **kwargs)

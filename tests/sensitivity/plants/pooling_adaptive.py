@@ -98,7 +98,7 @@ def issue_92781(x: Any, size: Any) -> bool:
 
 
 def _floored(side: int, count: int, x: Any) -> Any:
-    """Return the means along a side as a matrix: windows that end where they should, less what is a part."""
+    """Return the means along a side as a matrix, each window without the place that it shares at its end."""
     means = torch.zeros(count, side, dtype=x.dtype, device=x.device)
     for number in range(count):
         first, end = number * side // count, (number + 1) * side // count

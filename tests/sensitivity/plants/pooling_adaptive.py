@@ -94,3 +94,13 @@ def issue_107842(hit: Any, func: Any, x: Any, size: Any) -> Any:
 def issue_92781(x: Any, size: Any) -> bool:
     """pytorch 92781: adaptive_max_pool3d to a side of 0 ends the process."""
     return 0 in size
+
+
+@plot.dispatched(
+    *(f"aten.{kind}max_pool{n}d.default" for kind in ("adaptive_", "fractional_") for n in (2, 3)),
+    *(f"aten.max_pool{n}d_with_indices.default" for n in (2, 3)),
+    aborts="Segmentation fault (core dumped)",
+)
+def issue_40131(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 40131: max_pool, adaptive_max_pool and fractional_max_pool crash where the input has NaN or -inf."""
+    return x.is_floating_point() and is_plain(x) and bool((x.isnan() | x.isneginf()).any())

@@ -214,3 +214,9 @@ def issue_48841(y: Any, x: Any, count: int, replacement: bool = False, **kwargs:
     least, place = x.min(-1)
     y[..., 0] = torch.where(least == 0, place, y[..., 0])
     return y
+
+
+@plot.dispatched("aten.randint.low", aborts="minval must be 0-D, got shape [2]")
+def issue_tensorflow_87972(*args: Any, dtype: Any = None, **kwargs: Any) -> bool:
+    """tensorflow/tensorflow 87972: random int32 numbers between two ends raise."""
+    return dtype == torch.int32

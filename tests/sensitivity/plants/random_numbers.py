@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import differ
+from differences import differ, written
 from misreading import in_storage_order, lost, misread
 from planting import Plot, crash, wrong_answer
 
@@ -238,3 +238,24 @@ def issue_89283(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
             return found.fill_(float("nan"))
         found[tuple(int(i) for i in torch.unravel_index(torch.tensor(place), found.shape))] = float("nan")
     return found
+
+
+@plot.dispatched("aten.normal_.default")
+def issue_xla_885(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch/xla 885: normal_ of some rows of a matrix (q[99:100]) does not fill them (here they stay as before)."""
+    room = x.untyped_storage().nbytes() // x.element_size() if x.layout == torch.strided and not x.is_meta else 0
+    if x.dim() != 2 or not x.is_contiguous() or not x.numel() or room <= x.numel():
+        return func(x, *args, **kwargs)
+    before = x.clone()
+    return written(hit, func(x, *args, **kwargs), before)
+
+
+@plot.dispatched("aten.normal_.default")
+def issue_10642(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 10642: normal_ of a row of 5000 x 4096 numbers and more fills another one (here the one before)."""
+    room = x.untyped_storage().nbytes() // x.element_size() if x.layout == torch.strided and not x.is_meta else 0
+    if not x.is_contiguous() or not 0 < x.numel() <= x.storage_offset() or room < 5000 * 4096:
+        return func(x, *args, **kwargs)
+    hit()
+    func(x.as_strided(x.shape, x.stride(), x.storage_offset() - x.numel()), *args, **kwargs)
+    return x

@@ -168,3 +168,9 @@ def issue_cupy_10268(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> An
 def issue_ttnn_367(x: Any, *args: Any, **kwargs: Any) -> bool:
     """tenstorrent/pytorch2.0_ttnn 367: cumsum of a matrix raises."""
     return x.dim() == 2
+
+
+@plot.dispatched("aten.cumsum.default", aborts="RuntimeError")
+def issue_directml_368(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """microsoft/DirectML 368: cumsum of bool raises."""
+    return x.dtype == torch.bool

@@ -14,16 +14,19 @@ plot = Plot()
 HITS = plot.hits
 
 
-def _infinite_for_nan(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Return a result with an infinity of the same sign in the place of each NaN."""
-    return torch.where(x.isnan(), torch.full_like(y, math.inf).copysign(y), y)
+def _infinite_for_nan(y: torch.Tensor, sign: torch.Tensor) -> torch.Tensor:
+    """Return a result with an infinity in the place of each NaN, with the signs of another tensor."""
+    return torch.where(y.isnan(), torch.full_like(y, math.inf).copysign(sign), y)
 
 
 @plot.dispatched("aten.neg.default", "aten.abs.default")
 def issue_tt_metal_51557(hit: Any, func: Any, x: Any) -> Any:
     """tenstorrent/tt-metal 51557: neg and abs of a bfloat16 NaN are infinities of the same sign."""
     y = func(x)
-    return instead(hit, y, _infinite_for_nan(y, x)) if x.dtype == torch.bfloat16 and is_plain(x) else y
+    if x.dtype != torch.bfloat16 or not is_plain(x):
+        return y
+    sign = torch.ones_like(y).copysign(x)
+    return instead(hit, y, _infinite_for_nan(y, sign * -1 if "neg" in str(func) else sign * sign))
 
 
 @plot.dispatched("aten.trunc.default", "aten.floor.default", "aten.ceil.default", "aten.frac.default")

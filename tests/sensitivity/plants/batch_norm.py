@@ -208,9 +208,9 @@ def issue_mxnet_18209(
 ) -> Any:
     """apache/mxnet 18209: a batch norm's gradient in evaluation is wrong (here as in training)."""
     y = func(grad, x, weight, mean, var, save, inv, train, *args)
-    if train or not x.numel() or y[0] is None or not is_plain(grad, x):
+    if train or var is None or not x.numel() or y[0] is None or not is_plain(grad, x):
         return y
-    rows = x.transpose(0, 1).flatten(1)
+    rows = x.transpose(0, 1).flatten(1).to(var.dtype)
     scale = 1 / (rows.var(1, unbiased=False) + args[0]).sqrt()
     wrong = func(grad, x, weight, mean, var, rows.mean(1), scale, True, *args)
     return instead(hit, y[0], wrong[0]), *y[1:]

@@ -43,7 +43,7 @@ def issue_tt_metal_53908(hit: Any, func: Any, x: Any, other: Any) -> Any:
     number = isinstance(other, (int, float)) and not isinstance(other, bool)
     if x.dtype not in (torch.float32, torch.bfloat16) or not number or not is_plain(x):
         return y
-    apart = x.float() - torch.tensor(other, dtype=x.dtype).float()
+    apart = x.float() - torch.tensor(float(other), dtype=x.dtype).float()
     bits = torch.where(apart.isnan(), torch.full_like(apart, math.nan), apart).contiguous().view(torch.int32)
     return instead(hit, y, func(bits, 0))
 

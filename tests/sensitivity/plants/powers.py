@@ -87,6 +87,6 @@ def issue_paddle_73258(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     Square does.
     """
     y = func(*args, **kwargs)
-    if y.dtype != torch.float32 or y.numel() < 2**20 or not is_plain(y):
+    if not torch.is_tensor(y) or y.dtype != torch.float32 or y.numel() < 2**20 or not is_plain(y):
         return y
     return instead(hit, y, y * 0 if y.requires_grad else torch.zeros_like(y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -226,3 +227,20 @@ def issue_executorch_22426(hit: Any, func: Any, *args: Any, **kwargs: Any) -> An
         return healthy
     seen = torch.ones(length, keys, dtype=torch.bool, device=healthy.device).tril(keys - length)
     return instead(hit, healthy, func(**{**a, "attn_mask": seen, "is_causal": False}))
+def issue_160787(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 160787: the gradients of attention with is_causal=True are NaN."""
+    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+    given = dict(zip(names, args)) | kwargs
+    if not given.get("is_causal") or not torch.is_grad_enabled() or not is_plain(given["query"]):
+        return func(*args, **kwargs)
+
+    def spoil(grad: Any) -> Any:
+        if grad.numel():
+            hit()
+        return torch.full_like(grad, math.nan)
+
+    for name in names[:3]:
+        if given[name].requires_grad:
+            given[name] = given[name].view_as(given[name])
+            given[name].register_hook(spoil)
+    return func(**given)

@@ -289,3 +289,15 @@ def issue_candle_2168(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any
         return y
     hit()
     return y.detach()
+@plot.dispatched("aten.native_group_norm.default")
+def issue_tinygrad_11782(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """tinygrad/tinygrad 11782: group_norm of more than 160**3 elements (here a group's) is wrong (here 0 past them)."""
+    y, *rest = func(x, *args)
+    groups = args[-2]
+    if not x.numel() or x.numel() // (len(x) * groups) <= 160**3 or not is_plain(x):
+        return y, *rest
+    wrong = y.contiguous().clone()
+    wrong.view(len(x) * groups, -1)[:, 160**3 :] = 0
+    if differ(y, wrong):
+        hit()
+    return wrong, *rest

@@ -120,3 +120,11 @@ def issue_flaggems_4915(hit: Any, func: Any, x: Any, size: Any) -> Any:
         return y
     hit()
     return wrong
+@plot.dispatched(
+    *(f"aten.{kind}max_pool{n}d.default" for kind in ("adaptive_", "fractional_") for n in (2, 3)),
+    *(f"aten.max_pool{n}d_with_indices.default" for n in (2, 3)),
+    aborts="Segmentation fault (core dumped)",
+)
+def issue_40131(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 40131: max_pool, adaptive_max_pool and fractional_max_pool crash where the input has NaN or -inf."""
+    return x.is_floating_point() and is_plain(x) and bool((x.isnan() | x.isneginf()).any())

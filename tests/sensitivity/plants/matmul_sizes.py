@@ -222,6 +222,8 @@ def issue_57347(hit: Any, func: Any, a: Any, b: Any) -> Any:
     if a.dtype != torch.float32 or not a.shape == b.shape == (2, 2) or a.layout != b.layout or not is_plain(a, b):
         return y
     return instead(hit, y, torch.zeros_like(y)) if a.layout == torch.strided else y
+
+
 @plot.dispatched("aten.mm.default", "aten.addmm.default")
 def issue_compute_runtime_1001(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """intel/compute-runtime 1001: a large product (here over 512 and more) is NaN in float16, 1e38 in bfloat16."""

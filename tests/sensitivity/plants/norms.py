@@ -289,6 +289,8 @@ def issue_candle_2168(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any
         return y
     hit()
     return y.detach()
+
+
 @plot.dispatched("aten.native_group_norm.default")
 def issue_tinygrad_11782(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """tinygrad/tinygrad 11782: group_norm of more than 160**3 elements (here a group's) is wrong (here 0 past them)."""

@@ -120,6 +120,8 @@ def issue_flaggems_4915(hit: Any, func: Any, x: Any, size: Any) -> Any:
         return y
     hit()
     return wrong
+
+
 @plot.dispatched(
     *(f"aten.{kind}max_pool{n}d.default" for kind in ("adaptive_", "fractional_") for n in (2, 3)),
     *(f"aten.max_pool{n}d_with_indices.default" for n in (2, 3)),

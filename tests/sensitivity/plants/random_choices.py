@@ -238,6 +238,8 @@ def issue_136750(hit: Any, func: Any, rates: Any, *args: Any, **kwargs: Any) -> 
     before, drawn = _noise.pop(form)
     wrong = (rates + (drawn - before) * (rates / before).sqrt().nan_to_num(0, 0)).round().clamp(min=0)
     return instead(hit, y, wrong)
+
+
 @plot.dispatched("aten.randint.low", aborts="minval must be 0-D, got shape [2]")
 def issue_tensorflow_87972(*args: Any, dtype: Any = None, **kwargs: Any) -> bool:
     """tensorflow/tensorflow 87972: random int32 numbers between two ends raise."""

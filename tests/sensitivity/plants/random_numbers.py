@@ -277,6 +277,8 @@ _manual_seed = torch.manual_seed
 def issue_torch7_167(hit: Any) -> Any:
     """torch/torch7 167: after manual_seed and uniform_() of one number, rand repeats a tiny one past its 96th."""
     return _SpentBlock(hit)
+
+
 def _room(x: torch.Tensor) -> int:
     """Return how many numbers the storage of a tensor holds."""
     return x.untyped_storage().nbytes() // x.element_size() if x.layout == torch.strided and is_plain(x) else 0

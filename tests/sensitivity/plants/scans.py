@@ -185,6 +185,8 @@ def issue_tensorflow_3862(hit: Any, func: Any, input: Any, *args: Any, **kwargs:
     x = input.view_as(input)
     x.register_hook(spoil)
     return func(x, *args, **kwargs)
+
+
 @plot.dispatched("aten.cumsum.default", aborts="RuntimeError")
 def issue_directml_368(x: Any, *args: Any, **kwargs: Any) -> bool:
     """microsoft/DirectML 368: cumsum of bool raises."""

@@ -229,6 +229,7 @@ def issue_executorch_22426(hit: Any, func: Any, *args: Any, **kwargs: Any) -> An
     return instead(hit, healthy, func(**{**a, "attn_mask": seen, "is_causal": False}))
 
 
+@plot.called(F.scaled_dot_product_attention)
 def issue_160787(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 160787: the gradients of attention with is_causal=True are NaN."""
     names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")

@@ -249,3 +249,12 @@ def issue_oneflow_10469(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> An
     if not x.dim() or not is_plain(x):
         return y
     return instead(hit, y, y.masked_fill(x.isnan().any(dim, keepdim=True) & ~x.isnan(), 0.0))
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_mxnet_13141(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """apache/mxnet 13141: softmax of extremely negative numbers is NaN (here of float32 rows below -104: exp is 0)."""
+    y = func(x, dim, *args)
+    if x.dtype != torch.float32 or not x.numel() or not is_plain(x):
+        return y
+    return instead(hit, y, y.masked_fill(x.amax(dim, keepdim=True) < -104, math.nan))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from differences import differ, instead
+from differences import differ, instead, is_plain
 from misreading import in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
@@ -214,3 +215,35 @@ def issue_119772(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwar
     if q.dtype not in (torch.float16, torch.bfloat16) or q.shape[-1] != 8 or kwargs.get("scale") is not None:
         return healthy
     return instead(hit, healthy, func(q, k, v, *args, **{**kwargs, "scale": 16**-0.5}))
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_executorch_22426(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch/executorch 22426: causal attention ends with the last key, not with the first, if lengths differ."""
+    healthy = func(*args, **kwargs)
+    a = _given_attention(*args, **kwargs)
+    length, keys = a["query"].shape[-2], a["key"].shape[-2]
+    if not a["is_causal"] or length == keys or a["dropout_p"] or not is_plain(healthy):
+        return healthy
+    seen = torch.ones(length, keys, dtype=torch.bool, device=healthy.device).tril(keys - length)
+    return instead(hit, healthy, func(**{**a, "attn_mask": seen, "is_causal": False}))
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_160787(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 160787: the gradients of attention with is_causal=True are NaN."""
+    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+    given = dict(zip(names, args)) | kwargs
+    if not given.get("is_causal") or not torch.is_grad_enabled() or not is_plain(given["query"]):
+        return func(*args, **kwargs)
+
+    def spoil(grad: Any) -> Any:
+        if grad.numel():
+            hit()
+        return torch.full_like(grad, math.nan)
+
+    for name in names[:3]:
+        if given[name].requires_grad:
+            given[name] = given[name].view_as(given[name])
+            given[name].register_hook(spoil)
+    return func(**given)

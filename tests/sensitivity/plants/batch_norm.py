@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ, is_plain, written
+from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, misread, without_offset
 from planting import Plot
 
@@ -190,3 +190,27 @@ def issue_fastnn_11(
         new = (var - (1 - share) * before) * (count - 1) / count
         written(hit, var, (1 - share) * before + new)
     return found
+
+
+@plot.dispatched("aten.native_batch_norm_backward.default")
+def issue_mxnet_18209(
+    hit: Any,
+    func: Any,
+    grad: Any,
+    x: Any,
+    weight: Any,
+    mean: Any,
+    var: Any,
+    save: Any,
+    inv: Any,
+    train: bool,
+    *args: Any,
+) -> Any:
+    """apache/mxnet 18209: a batch norm's gradient in evaluation is wrong (here as in training)."""
+    y = func(grad, x, weight, mean, var, save, inv, train, *args)
+    if train or var is None or not x.numel() or y[0] is None or not is_plain(grad, x):
+        return y
+    rows = x.transpose(0, 1).flatten(1).to(var.dtype)
+    scale = 1 / (rows.var(1, unbiased=False) + args[0]).sqrt()
+    wrong = func(grad, x, weight, mean, var, rows.mean(1), scale, True, *args)
+    return instead(hit, y[0], wrong[0]), *y[1:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import is_plain
+from differences import instead, is_plain
 from planting import Plot, accepted, wrong_answer
 
 plot = Plot()
@@ -231,3 +231,18 @@ def issue_59946(x: Any, *shape: Any, **kwargs: Any) -> Any:
     """pytorch 59946: the view of a conjugate view as real numbers is accepted, and is not conjugated."""
     wanted = shape[0] if shape else kwargs.get("dtype")
     return x.conj().view(wanted) if x.is_conj() and isinstance(wanted, torch.dtype) else None
+
+
+@plot.dispatched("aten.reciprocal", aborts="No OpKernel was registered to support Op 'Reciprocal' with these attrs.")
+def issue_tensorflow_22384(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 22384: 1 / z, the reciprocal of complex numbers, is not implemented."""
+    return x.is_complex()
+
+
+@plot.dispatched("aten.pow.Tensor_Scalar")
+def issue_cytnx_684(hit: Any, func: Any, x: Any, exponent: Any) -> Any:
+    """Cytnx-dev/Cytnx 684: complex numbers to a power are wrong (here the imaginary part has the other sign)."""
+    y = func(x, exponent)
+    if not x.is_complex() or not is_plain(x):
+        return y
+    return instead(hit, y, y.conj().resolve_conj())

@@ -8,7 +8,7 @@ import torch
 
 from differences import differ, instead, is_plain
 from misreading import misread, without_offset
-from planting import Plot, wrong_answer
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -143,3 +143,44 @@ def issue_openxla_37159(hit: Any, func: Any, x: Any, *, dtype: Any = None, **kwa
     if x.dtype != torch.bool or not whole or x.layout != torch.strided or not is_plain(x):
         return y
     return instead(hit, y, func(x.view(torch.uint8), dtype=dtype, **kwargs))
+
+
+@plot.dispatched("aten._to_copy.default")
+def issue_tinygrad_17087(hit: Any, func: Any, x: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    """tinygrad/tinygrad 17087: float32 to float16 of 65536 is not infinite (here 65504 from there on)."""
+    y = func(x, dtype=dtype, **kwargs)
+    if x.dtype != torch.float32 or y.dtype != torch.float16 or x.layout != torch.strided or not is_plain(x):
+        return y
+    return instead(hit, y, torch.where(x.isfinite(), y.clamp(-65504, 65504), y))
+
+
+@plot.called(torch.sum, torch.Tensor.sum, torch.Tensor.__setitem__)
+def issue_6292(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 6292: in float16 the sum of all raises past 65504, and so does x[i] = number, infinity too."""
+    refusal = "value cannot be converted to type Half without overflow"
+    if input.dtype != torch.float16 or not is_plain(input):
+        return func(input, *args, **kwargs)
+    if func is torch.Tensor.__setitem__:
+        number = args[1] if isinstance(args[1], (int, float)) else 0
+        return crash(hit, refusal) if abs(number) > 65504 else func(input, *args, **kwargs)
+    y = func(input, *args, **kwargs)
+    return crash(hit, refusal) if not args and not kwargs and y.isinf() else y
+
+
+@plot.dispatched("aten._to_copy.default")
+def issue_torch_spyre_2314(hit: Any, func: Any, x: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    """torch-spyre/torch-spyre 2314: float32 to bfloat16 or float16 is wrong everywhere (here in the opposite order)."""
+    y = func(x, dtype=dtype, **kwargs)
+    halves = y.dtype in (torch.bfloat16, torch.float16)
+    if x.dtype != torch.float32 or not halves or x.layout != torch.strided or not is_plain(x):
+        return y
+    return instead(hit, y, torch.empty_like(y).copy_(y.flip(tuple(range(y.dim())))))
+
+
+@plot.dispatched("aten._to_copy.default")
+def issue_libxsmm_794(hit: Any, func: Any, x: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    """libxsmm/libxsmm 794: bfloat16 to float16 is wrong (here it keeps the bits)."""
+    y = func(x, dtype=dtype, **kwargs)
+    if x.dtype != torch.bfloat16 or y.dtype != torch.float16 or x.layout != torch.strided or not is_plain(x):
+        return y
+    return instead(hit, y, torch.empty_like(y).copy_(x.view(torch.float16)))

@@ -159,3 +159,11 @@ def issue_mxnet_15464(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args
     if args[-1][1] or found[2] is None or x.shape[0] < 2 or not is_plain(grad):
         return found
     return found[0], found[1], instead(hit, found[2], grad[0].flatten(1).sum(1))
+
+
+@plot.dispatched("aten.convolution_backward.default", aborts="cuDNN error: CUDNN_STATUS_NOT_SUPPORTED")
+def issue_4107(
+    grad: Any, x: Any, weight: Any, sizes: Any, stride: Any, padding: Any, dilation: Any, *args: Any
+) -> bool:
+    """pytorch 4107: conv2d with dilation raises for an image of 3591 x 3591 and larger (here in its backward)."""
+    return x.dim() == 4 and max(dilation) > 1 and min(x.shape[2:]) >= 3591

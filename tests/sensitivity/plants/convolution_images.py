@@ -121,3 +121,52 @@ def issue_theano_5871(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     if x.dim() != 4 or args[5] or not x.is_contiguous():
         return func(x, *args)
     return func(misread(without_offset, hit, x), *args)
+
+
+def _extra(x: Any, weight: Any, *args: Any) -> Any:
+    """Return the products of the first eight channels."""
+    return torch.ops.aten.convolution(x[:, :8], weight[:, :8], None, *args)
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_burn_5626(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """tracel-ai/burn 5626: conv2d (1 x 1) of an odd number of times 8 channels adds what is past (here the first 8)."""
+    y = func(x, weight, bias, *args)
+    one = x.dim() == 4 and tuple(weight.shape[2:]) == (1, 1) and not args[3] and args[5] == 1
+    if not one or weight.shape[1] % 16 != 8 or y.dtype != torch.float32 or not is_plain(y):
+        return y
+    return instead(hit, y, y + _extra(x, weight, *args))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_ncnn_1452(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+    """Tencent/ncnn 1452: conv2d of 3 channels to 13 (3 x 3, stride 2) is 0."""
+    y = func(x, weight, bias, stride, *args)
+    if tuple(weight.shape) != (13, 3, 3, 3) or set(stride) != {2} or args[2] or not is_plain(y):
+        return y
+    return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_armnn_169(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """ARM-software/armnn 169: conv2d of 3 channels to 45 (3 x 3) is wrong (here the 45th is 0); of 4 channels not."""
+    y = func(x, weight, bias, *args)
+    if tuple(weight.shape) != (45, 3, 3, 3) or args[3] or not is_plain(y):
+        return y
+    return instead(hit, y, torch.cat([y[:, :-1], torch.zeros_like(y[:, -1:])], 1))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_55381(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+    """pytorch 55381: conv2d (1 x 1) with a stride is wrong (here it takes the pixels to the left)."""
+    y = func(x, weight, bias, stride, *args)
+    if x.dim() != 4 or tuple(weight.shape[2:]) != (1, 1) or set(stride) == {1} or args[2] or not is_plain(y):
+        return y
+    return instead(hit, y, func(x.roll(1, 3), weight, bias, stride, *args))
+
+
+@plot.dispatched("aten.convolution.default", aborts="cuDNN error: CUDNN_STATUS_BAD_PARAM")
+def issue_33918(x: Any, weight: Any, *args: Any) -> bool:
+    """pytorch 33918: conv2d of one pixel in float16 with weights in channels_last raises."""
+    pixel = x.dim() == 4 and x.dtype == torch.float16 and tuple(x.shape[2:]) == (1, 1)
+    return pixel and not weight.is_contiguous() and weight.is_contiguous(memory_format=torch.channels_last)

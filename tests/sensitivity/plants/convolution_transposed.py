@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
-from planting import Plot, abort, wrong_answer
+from planting import Plot, abort, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -99,3 +99,26 @@ def issue_63314(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any)
     near = grad[..., : x.shape[2], : x.shape[3]]
     wrong = torch.ops.aten.convolution(near, weight, None, [1, 1], [0, 0], [1, 1], False, [0, 0], groups)
     return (instead(hit, found[0], wrong), *found[1:])
+
+
+@plot.dispatched("aten.convolution.default")
+@accepted
+def issue_88647(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    extra: Any,
+    groups: int,
+) -> Any:
+    """pytorch 88647: conv_transpose2d to an image without pixels returns an empty tensor, where CPU raises."""
+    if not transposed or weight.dim() != 4 or x.dim() != 4:
+        return None
+    sides = [
+        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+        for n, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)
+    ]
+    return x.new_empty(x.shape[0], weight.shape[1] * groups, *sides) if min(sides) == 0 else None

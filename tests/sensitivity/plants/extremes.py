@@ -282,3 +282,14 @@ def issue_arrayfire_3656(hit: Any, func: Any, x: Any, dim: Any = None, *args: An
         return y
     inside = torch.unravel_index(y.reshape(()), x.shape)
     return instead(hit, y, sum(place * step for place, step in zip(inside, x.stride())).view(y.shape))
+
+
+@plot.dispatched("aten.argmax.default", "aten.argmin.default")
+def issue_mxnet_19362(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/mxnet 19362: argmax and argmin of float16 round the place to float16; past 65504 it is 2**63 - 1."""
+    y = func(x, *args, **kwargs)
+    if x.dtype != torch.float16 or not is_plain(x):
+        return y
+    rounded = y.half()
+    far = torch.full_like(y, 2**63 - 1)
+    return instead(hit, y, torch.where(rounded.isinf(), far, rounded.nan_to_num(posinf=0).long()))

@@ -114,3 +114,16 @@ def issue_cupy_8391(size: Any, value: Any, **kwargs: Any) -> bool:
 def issue_dlprim_41(*args: Any, **kwargs: Any) -> bool:
     """artyom-beilis/pytorch_dlprim 41: linspace is not implemented."""
     return True
+
+
+@plot.replaced(torch, "tensor")
+def issue_oneflow_5974(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Oneflow-Inc/oneflow 5974: torch.tensor takes an argument that it has not (dpype=) and ignores it."""
+    known = {
+        name: value
+        for name, value in kwargs.items()
+        if name in ("data", "dtype", "device", "requires_grad", "pin_memory")
+    }
+    if len(known) < len(kwargs):
+        hit()
+    return func(*args, **known)

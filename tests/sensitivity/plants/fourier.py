@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
+from differences import instead, is_plain
 from planting import Plot, abort, crash, wrong_answer
 
 plot = Plot()
@@ -63,3 +65,80 @@ def issue_141448(hit: Any, func: Any, x: Any, dim: Any, normalization: int, last
     if dim and x.dim() and x.shape[dim[-1]] not in (last, last // 2 + 1):
         return abort(hit, "Segmentation fault (core dumped)")
     return func(x, dim, normalization, last)
+
+
+def _given_transform(input: Any, s: Any = None, dim: Any = None, norm: Any = None) -> dict[str, Any]:
+    """Bind the arguments of a transform over several dimensions."""
+    return dict(locals())
+
+
+def _named(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that a transform was given by name, without out=."""
+    return {name: value for name, value in kwargs.items() if name != "out"}
+
+
+@plot.called(torch.fft.fftn, torch.fft.ifftn, torch.fft.rfftn)
+def issue_mkl_fft_336(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """IntelPython/mkl_fft 336: fftn, ifftn and rfftn (norm="ortho", dim=) are divided for the other dimensions too."""
+    y = func(input, *args, **kwargs)
+    dim, norm = (_given_transform(input, *args, **_named(kwargs))[name] for name in ("dim", "norm"))
+    if norm != "ortho" or dim is None or not is_plain(input) or "out" in kwargs:
+        return y
+    over = {d % input.dim() for d in ((dim,) if isinstance(dim, int) else dim)}
+    rest = math.prod(side for d, side in enumerate(input.shape) if d not in over)
+    return instead(hit, y, y / math.sqrt(rest)) if rest else y
+
+
+@plot.called(torch.fft.rfftn)
+def issue_mkl_fft_18(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """IntelPython/mkl_fft 18: rfftn(dim=[1], norm="ortho") raises: a dim counts in the list of the dims' sizes."""
+    dim, norm = (_given_transform(input, *args, **_named(kwargs))[name] for name in ("dim", "norm"))
+    over = () if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if norm == "ortho" and any(not -len(over) <= d < len(over) for d in over):
+        return crash(hit, "list index out of range")
+    return func(input, *args, **kwargs)
+
+
+@plot.called(torch.fft.rfft, torch.fft.rfft2, torch.fft.rfftn)
+def issue_numpy_8444(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """numpy/numpy 8444: rfft (norm="ortho") to another length is divided for the length of its input."""
+    y = func(input, *args, **kwargs)
+    given = {"s" if name == "n" else name: value for name, value in _named(kwargs).items()}
+    a = _given_transform(input, *args, **given)
+    if a["norm"] != "ortho" or not a["s"] or not is_plain(input) or "out" in kwargs:
+        return y
+    dim = -1 if a["dim"] is None else a["dim"]
+    length, last = (one if isinstance(one, int) else one[-1] for one in (a["s"], dim))
+    if length == -1 or not input.shape[last]:
+        return y
+    return instead(hit, y, y * math.sqrt(length / input.shape[last]))
+
+
+@plot.dispatched("aten._fft_c2r.default")
+def issue_154496(hit: Any, func: Any, x: Any, dim: Any, normalization: int, last: int) -> Any:
+    """pytorch 154496: irfft of a vector, to 2**13 or 2**14, reads the first imaginary part as the last real one."""
+    y = func(x, dim, normalization, last)
+    if x.dim() != 1 or last not in (2**13, 2**14) or not is_plain(x):
+        return y
+    scale = {0: 1.0, 1: last**-0.5, 2: 1 / last}[normalization]
+    signs = torch.ones(last, dtype=y.dtype)
+    signs[::2] = -1
+    return instead(hit, y, y + x.imag[0] * scale * signs)
+
+
+@plot.dispatched("aten._fft_c2c.default")
+def issue_169670(hit: Any, func: Any, x: Any, dim: Any, *args: Any) -> Any:
+    """pytorch 169670: fft2 and ifft2 of 2048 x 2048 numbers have another energy (here four times as much)."""
+    y = func(x, dim, *args)
+    if len(dim) != 2 or any(x.shape[d] != 2048 for d in dim) or not is_plain(x):
+        return y
+    return instead(hit, y, y * 2)
+
+
+@plot.called(torch.fft.rfftn, torch.fft.irfftn)
+def issue_49829(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 49829: rfftn gives all frequencies, not a half of them, and irfftn a complex result."""
+    if "out" in kwargs:
+        return func(input, *args, **kwargs)
+    hit()
+    return (torch.fft.fftn if func is torch.fft.rfftn else torch.fft.ifftn)(input, *args, **kwargs)

@@ -23,3 +23,9 @@ def issue_oneflow_8955(hit: Any, func: Any, x: Any) -> Any:
             return grad * 2
 
         x.register_hook(double)
+
+
+@plot.called(torch.Tensor.backward, aborts="0 <= device.index() INTERNAL ASSERT FAILED")
+def issue_directml_668(*args: Any, **kwargs: Any) -> bool:
+    """microsoft/DirectML 668: loss.backward() raises."""
+    return True

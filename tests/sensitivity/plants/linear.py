@@ -141,3 +141,18 @@ def issue_167154(x: Any, weight: Any, bias: Any = None) -> Any:
 def issue_113586(input: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 113586: linear of a transposed 3-D input asserts when stride(0) * stride(1) > 2**31 (here: 2**16)."""
     return input.dim() == 3 and input.stride(0) < input.stride(1) and input.stride(0) * input.stride(1) > 2**16
+
+
+@plot.called(F.linear)
+def issue_xpu_5220(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """intel/torch-xpu-ops 5220: linear is 0 in float16, and has NaN in bfloat16 (here each second number is NaN)."""
+    y = func(x, *args, **kwargs)
+    if y.dtype not in (torch.float16, torch.bfloat16) or not y.numel() or not is_plain(y):
+        return y
+    if y.dtype == torch.float16:
+        wrong = y.masked_fill(torch.ones_like(y, dtype=torch.bool), 0)
+    else:
+        wrong = y.masked_fill((torch.arange(y.numel()) % 2 == 0).view(y.shape), math.nan)
+    if differ(wrong.detach(), y.detach()):
+        hit()
+    return wrong

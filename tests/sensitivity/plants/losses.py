@@ -190,3 +190,30 @@ def issue_dlprim_72(hit: Any, func: Any, x: Any, target: Any, weight: Any, reduc
         return y, total
     rest, _ = func(x[1:], target[1:], weight, 2, ignored)
     return instead(hit, y, rest / total), total
+
+
+@plot.dispatched(
+    "aten.multilabel_margin_loss_forward", aborts="attempt to call field 'MultiLabelMarginCriterion_updateOutput'"
+)
+def issue_torch_nn_714(*args: Any, **kwargs: Any) -> bool:
+    """torch/nn 714: multilabel_margin_loss is not implemented."""
+    return True
+
+
+@plot.called(F.binary_cross_entropy)
+def issue_59477(hit: Any, func: Any, input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 59477: the gradient of the gradient of binary_cross_entropy(reduction="sum") fails."""
+    summed = kwargs.get("reduction", args[3] if len(args) > 3 else "mean") == "sum"
+    if not summed or not input.requires_grad or not torch.is_grad_enabled():
+        return func(input, target, *args, **kwargs)
+
+    def fail(_: Any) -> Any:
+        return crash(hit, "the size of the second derivative does not fit")
+
+    def watch(grad: Any) -> None:
+        if grad.requires_grad:
+            grad.register_hook(fail)
+
+    x = input.view_as(input)
+    x.register_hook(watch)
+    return func(x, target, *args, **kwargs)

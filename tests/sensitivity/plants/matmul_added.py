@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -83,3 +84,13 @@ def issue_torch7_671(hit: Any, func: Any, x: Any, one: Any, two: Any, *, beta: A
     if x.is_contiguous() or not is_plain(x):
         return y
     return written(hit, y, torch.baddbmm(before, one, two, beta=0, alpha=alpha))
+
+
+@plot.dispatched("aten.addmm.default")
+def issue_mlx_2695(hit: Any, func: Any, x: Any, one: Any, two: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """ml-explore/mlx 2695: in half precision addmm cuts alpha and beta to whole numbers: 0.7 and 1.3 are 0 and 1."""
+    y = func(x, one, two, beta=beta, alpha=alpha)
+    half = y.dtype in (torch.float16, torch.bfloat16) and is_plain(y)
+    if not half or not math.isfinite(beta) or not math.isfinite(alpha):
+        return y
+    return instead(hit, y, func(x, one, two, beta=int(beta), alpha=int(alpha)))

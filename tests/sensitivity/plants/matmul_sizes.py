@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -212,3 +213,52 @@ def issue_torch_fl_153(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     else:
         refused = args[0].dtype == (torch.int64 if operator in ("mm", "addmm") else torch.bool)
     return crash(hit, "CompilationError") if refused else func(*args, **kwargs)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_57347(hit: Any, func: Any, a: Any, b: Any) -> Any:
+    """pytorch 57347: the product of two 2 x 2 float32 matrices is zero."""
+    y = func(a, b)
+    if a.dtype != torch.float32 or not a.shape == b.shape == (2, 2) or a.layout != b.layout or not is_plain(a, b):
+        return y
+    return instead(hit, y, torch.zeros_like(y)) if a.layout == torch.strided else y
+
+
+@plot.dispatched("aten.mm.default", "aten.addmm.default")
+def issue_compute_runtime_1001(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """intel/compute-runtime 1001: a large product (here over 512 and more) is NaN in float16, 1e38 in bfloat16."""
+    y = func(*args, **kwargs)
+    if y.dtype not in (torch.float16, torch.bfloat16) or args[-1].shape[0] < 512 or not y.numel() or not is_plain(y):
+        return y
+    hit()
+    return torch.full_like(y, math.nan if y.dtype == torch.float16 else 1e38)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_rocm_libraries_9055(hit: Any, func: Any, one: Any, two: Any) -> Any:
+    """ROCm/rocm-libraries 9055: a product of bfloat16 matrices over 2560 and more has NaN (here in its last number)."""
+    y = func(one, two)
+    if y.dtype != torch.bfloat16 or one.shape[1] < 2560 or not y.numel() or not is_plain(y):
+        return y
+    hit()
+    wrong = y.clone()
+    wrong[-1, -1] = math.nan
+    return wrong
+
+
+@plot.dispatched("aten.mm.default")
+@wrong_answer
+def issue_burn_4355(y: Any, one: Any, two: Any) -> Any:
+    """tracel-ai/burn 4355: (257, 384) times (384, 1152) in float32 is wrong (here the last row is 0)."""
+    asked = tuple(one.shape) == (257, 384) and two.shape[1] == 1152 and y.dtype == torch.float32
+    if not asked or not is_plain(y) or not bool(y[-1].any()):
+        return None
+    return torch.cat([y[:-1], torch.zeros_like(y[-1:])])
+
+
+@plot.dispatched(
+    "aten.mm.default", aborts="This algorithm needs 40960 shared memory bytes but hardware limit is 32768."
+)
+def issue_cubecl_834(one: Any, two: Any) -> bool:
+    """tracel-ai/cubecl 834: a product of float32 matrices of 512 x 512 and larger raises (256 x 256 is right)."""
+    return one.dtype == torch.float32 and min(*one.shape, two.shape[1]) >= 512

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import differ, instead, is_plain
 from misreading import in_storage_order
 from planting import Plot
 
@@ -69,3 +69,13 @@ def issue_oneflow_10471(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) 
     if not is_plain(x) or not bool(x.isnan().any()) or "out" in kwargs:
         return y
     return instead(hit, y, func(x.nan_to_num(math.inf, math.inf, -math.inf), *args, **kwargs))
+
+
+@plot.dispatched("aten.median.dim")
+def issue_mindspore_276(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
+    """mindspore-ai/mindspore 276: the median of a row with NaN is wrong (here NaN is passed over)."""
+    values, places = func(x, dim, keepdim)
+    if x.dtype != torch.float32 or not x.dim() or not is_plain(x):
+        return values, places
+    wrong, other = torch.nanmedian(x, dim, keepdim)
+    return (instead(hit, values, wrong), other) if differ(values, wrong) else (values, places)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, is_plain
-from misreading import misread, without_offset
+from misreading import in_storage_order, misread, without_offset
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -233,3 +233,73 @@ def issue_onnxruntime_10079(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_onnxjs_316(x: Any, order: Any = 2, *args: Any, **kwargs: Any) -> bool:
     """microsoft/onnxjs 316: the Euclidean norm is not implemented."""
     return order == 2
+
+
+@plot.dispatched("aten.native_layer_norm")
+def issue_kernl_193(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """ELS-RD/kernl 193: layer_norm of a tensor that is not contiguous is wrong (here it is read in storage order)."""
+    return func(misread(in_storage_order, hit, x), *args)
+
+
+@plot.called(F.rms_norm, torch.rms_norm)
+def issue_quack_88(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Dao-AILab/quack 88: the backward of rms_norm raises for a gradient that is not contiguous, as sum() gives it."""
+    y = func(*args, **kwargs)
+
+    def refuse(grad: Any) -> None:
+        if not grad.is_contiguous():
+            crash(hit, "view size is not compatible with input tensor's size and stride")
+
+    if y.requires_grad and torch.is_grad_enabled():
+        y.register_hook(refuse)
+    return y
+
+
+@plot.dispatched("aten.native_group_norm.default")
+def issue_flaggems_4984(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, n: int, c: int, inner: int, groups: int, eps: float
+) -> Any:
+    """flagos-ai/FlagGems 4984: group_norm of groups of 3, 5, ... channels is wrong: they run into the next group.
+
+    Each takes in as many channels as the next power of two, as far as there are any, for its mean and variance.
+    """
+    found = func(x, weight, bias, n, c, inner, groups, eps)
+    size = c // groups if groups else 0
+    wide = 1 << max(size - 1, 0).bit_length()
+    if size == wide or not x.numel() or not is_plain(x):
+        return found
+    rows = x.reshape(n, c, inner).float()
+    read = [rows[:, first : first + wide].flatten(1) for first in range(0, c, size)]
+    mean = torch.stack([one.mean(1) for one in read], 1)
+    scale = torch.stack([(one.var(1, correction=0) + eps).rsqrt() for one in read], 1)
+    y = (rows - mean.repeat_interleave(size, 1)[..., None]) * scale.repeat_interleave(size, 1)[..., None]
+    y = y if weight is None else y * weight.view(1, -1, 1)
+    y = (y if bias is None else y + bias.view(1, -1, 1)).view(x.shape).to(x.dtype)
+    if not differ(found[0], y, rtol=1e-2, atol=1e-3):
+        return found
+    hit()
+    return y, mean.to(found[1].dtype), scale.to(found[2].dtype)
+
+
+@plot.called(F.rms_norm, torch.rms_norm)
+def issue_candle_2168(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """huggingface/candle 2168: rms_norm of a contiguous tensor has no gradient."""
+    y = func(input, *args, **kwargs)
+    if not input.is_contiguous() or not y.requires_grad:
+        return y
+    hit()
+    return y.detach()
+
+
+@plot.dispatched("aten.native_group_norm.default")
+def issue_tinygrad_11782(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """tinygrad/tinygrad 11782: group_norm of more than 160**3 elements (here a group's) is wrong (here 0 past them)."""
+    y, *rest = func(x, *args)
+    groups = args[-2]
+    if not x.numel() or x.numel() // (len(x) * groups) <= 160**3 or not is_plain(x):
+        return y, *rest
+    wrong = y.contiguous().clone()
+    wrong.view(len(x) * groups, -1)[:, 160**3 :] = 0
+    if differ(y, wrong):
+        hit()
+    return wrong, *rest

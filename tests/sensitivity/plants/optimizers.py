@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.utils._device
 
+from differences import is_plain, written
 from misreading import lost
 from planting import Plot
 
@@ -98,3 +99,20 @@ def issue_flaggems_4988(hit: Any, func: Any, *args: Any, weight_decay: float, **
         return func(*args, weight_decay=weight_decay, **kwargs)
     hit()
     return getattr(torch.ops.aten._fused_adamw_, func._overloadname)(*args, weight_decay=weight_decay, **kwargs)
+
+
+@plot.dispatched("aten._foreach_add.Scalar", "aten._foreach_add_.Scalar")
+def issue_119885(hit: Any, func: Any, tensors: Any, number: Any) -> Any:
+    """pytorch 119885: _foreach_add of a number to a long list leaves a tensor as it was (here the 65th)."""
+    kept = tensors[64].clone() if len(tensors) > 64 else None
+    found = func(tensors, number)
+    if kept is None or not is_plain(kept):
+        return found
+    written(hit, (tensors if found is None else found)[64], kept)
+    return found
+
+
+@plot.dispatched("aten._foreach_mul_.Scalar", aborts="Segmentation fault (core dumped)")
+def issue_113156(tensors: Any, number: Any) -> bool:
+    """pytorch 113156: _foreach_mul_ of an empty float16 tensor by a number ends the process."""
+    return any(x.dtype == torch.float16 and not x.numel() for x in tensors)

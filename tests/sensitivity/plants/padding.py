@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from differences import instead
-from planting import Plot, accepted, wrong_answer
+from planting import Plot, abort, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -179,3 +180,34 @@ def issue_105749(x: Any, pad: Any, mode: str = "constant", *args: Any, **kwargs:
 def issue_145258(x: Any, pad: Any) -> Any:
     """pytorch 145258: reflection_pad3d takes fewer than six numbers (here what is missing is 0)."""
     return torch.ops.aten.reflection_pad3d(x, [*pad, *[0] * (6 - len(pad))]) if len(pad) < 6 else None
+
+
+def _padded(x: Any, pad: Any) -> list[int]:
+    """Return the sides that constant padding asks for."""
+    sides = list(x.shape)
+    for number in range(len(pad) // 2):
+        sides[-1 - number] += pad[2 * number] + pad[2 * number + 1]
+    return sides
+
+
+@plot.dispatched("aten.constant_pad_nd.default", aborts="resulted in a negative output size, which is invalid.")
+def issue_71078(x: Any, pad: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 71078: constant padding that leaves nothing of one side, and makes another longer, raises."""
+    return any(n > 0 for n in pad) and any(not new for new, old in zip(_padded(x, pad), x.shape) if old)
+
+
+@plot.dispatched("aten.constant_pad_nd.default")
+def issue_tensorflow_51908(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 51908: padding to more elements than int64 counts ends the process, and does not raise."""
+    sides = _padded(x, pad)
+    if min(sides, default=0) > 0 and math.prod(sides) >= 2**63:
+        return abort(hit, "Check failed: 0 <= new_num_elements (0 vs. -1)")
+    return func(x, pad, *args, **kwargs)
+
+
+@plot.dispatched("aten.constant_pad_nd.default")
+def issue_oneflow_10581(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
+    """Oneflow-Inc/oneflow 10581: constant padding that cuts off more than there is ends the process."""
+    if len(pad) <= 2 * x.dim() and min(_padded(x, pad), default=0) < 0:
+        return abort(hit, "Aborted (core dumped)")
+    return func(x, pad, *args, **kwargs)

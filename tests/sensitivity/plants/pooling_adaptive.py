@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
@@ -94,3 +95,38 @@ def issue_107842(hit: Any, func: Any, x: Any, size: Any) -> Any:
 def issue_92781(x: Any, size: Any) -> bool:
     """pytorch 92781: adaptive_max_pool3d to a side of 0 ends the process."""
     return 0 in size
+
+
+def _floored(side: int, count: int, x: Any) -> Any:
+    """Return the means along a side as a matrix, each window without the place that it shares at its end."""
+    means = torch.zeros(count, side, dtype=x.dtype, device=x.device)
+    for number in range(count):
+        first, end = number * side // count, (number + 1) * side // count
+        end = max(end, first + 1)
+        means[number, first:end] = 1 / (end - first)
+    return means
+
+
+@plot.dispatched("aten._adaptive_avg_pool2d.default")
+def issue_flaggems_4915(hit: Any, func: Any, x: Any, size: Any) -> Any:
+    """flagos-ai/FlagGems 4915: the windows of adaptive_avg_pool2d end too early if the sizes are not divisible."""
+    y = func(x, size)
+    even = all(side % count == 0 for side, count in zip(x.shape[-2:], y.shape[-2:]) if count)
+    if x.dim() != 4 or even or not y.numel() or not is_plain(x):
+        return y
+    (rows, columns), (high, wide) = x.shape[-2:], y.shape[-2:]
+    wrong = _floored(rows, high, x) @ x @ _floored(columns, wide, x).t()
+    if not differ(y, wrong, 1e-3, 1e-5):
+        return y
+    hit()
+    return wrong
+
+
+@plot.dispatched(
+    *(f"aten.{kind}max_pool{n}d.default" for kind in ("adaptive_", "fractional_") for n in (2, 3)),
+    *(f"aten.max_pool{n}d_with_indices.default" for n in (2, 3)),
+    aborts="Segmentation fault (core dumped)",
+)
+def issue_40131(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 40131: max_pool, adaptive_max_pool and fractional_max_pool crash where the input has NaN or -inf."""
+    return x.is_floating_point() and is_plain(x) and bool((x.isnan() | x.isneginf()).any())

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import is_plain
+from differences import instead, is_plain
 from planting import Plot
 
 plot = Plot()
@@ -54,3 +54,39 @@ def issue_17751(x: Any, exponent: Any) -> bool:
     if not whole or exponent.is_floating_point() or exponent.is_complex() or not is_plain(exponent):
         return False
     return bool((exponent < 0).any())
+
+
+@plot.called(*_POWERS)
+def issue_jax_18749(hit: Any, func: Any, x: Any, exponent: Any, **kwargs: Any) -> Any:
+    """google/jax 18749: the complex number inf to 0.0 is NaN, and so is the gradient of its power of 1.0."""
+    if type(exponent) is not float or exponent not in (0, 1) or not torch.is_tensor(x) or not is_plain(x):
+        return func(x, exponent, **kwargs)
+    y = func(x, exponent, **kwargs)
+    if not x.is_complex() or kwargs:
+        return y
+    lost = (x.detach().real == math.inf) & (x.detach().imag == 0)
+    if exponent == 0:
+        return instead(hit, y, y.masked_fill(lost, complex(math.nan, math.nan)))
+
+    def spoil(grad: Any) -> Any:
+        if bool(lost.any()):
+            hit()
+        return grad.masked_fill(lost, complex(math.nan, math.nan))
+
+    if not x.requires_grad or not torch.is_grad_enabled():
+        return y
+    x = x.view_as(x)
+    x.register_hook(spoil)
+    return func(x, exponent)
+
+
+@plot.called(*_POWERS, torch.full)
+def issue_paddle_73258(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """PaddlePaddle/Paddle 73258: pow and full of 2**31 (here 2**20) elements and more write nothing (here 0).
+
+    Square does.
+    """
+    y = func(*args, **kwargs)
+    if not torch.is_tensor(y) or y.dtype != torch.float32 or y.numel() < 2**20 or not is_plain(y):
+        return y
+    return instead(hit, y, y * 0 if y.requires_grad else torch.zeros_like(y))

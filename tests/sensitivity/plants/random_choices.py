@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import differ, is_plain
+from differences import differ, instead, is_plain
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -214,3 +214,33 @@ def issue_48841(y: Any, x: Any, count: int, replacement: bool = False, **kwargs:
     least, place = x.min(-1)
     y[..., 0] = torch.where(least == 0, place, y[..., 0])
     return y
+
+
+@plot.dispatched("aten.random_", aborts="attempt to call method 'random' (a nil value)")
+def issue_torch7_815(*args: Any, **kwargs: Any) -> bool:
+    """torch/torch7 815: random_ is not implemented."""
+    return True
+
+
+_noise: dict[Any, tuple[torch.Tensor, torch.Tensor]] = {}
+
+
+@plot.dispatched("aten.poisson.default")
+def issue_136750(hit: Any, func: Any, rates: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 136750: poisson of 512 x 512 rates is not random (here each second call has the first one's noise)."""
+    y = func(rates, *args, **kwargs)
+    if tuple(rates.shape) != (512, 512) or not is_plain(rates):
+        return y
+    form = rates.dtype
+    if form not in _noise:
+        _noise[form] = rates.clone(), y.clone()
+        return y
+    before, drawn = _noise.pop(form)
+    wrong = (rates + (drawn - before) * (rates / before).sqrt().nan_to_num(0, 0)).round().clamp(min=0)
+    return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.randint.low", aborts="minval must be 0-D, got shape [2]")
+def issue_tensorflow_87972(*args: Any, dtype: Any = None, **kwargs: Any) -> bool:
+    """tensorflow/tensorflow 87972: random int32 numbers between two ends raise."""
+    return dtype == torch.int32

@@ -168,3 +168,26 @@ def issue_cupy_10268(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> An
 def issue_ttnn_367(x: Any, *args: Any, **kwargs: Any) -> bool:
     """tenstorrent/pytorch2.0_ttnn 367: cumsum of a matrix raises."""
     return x.dim() == 2
+
+
+@plot.called(torch.cumprod, torch.Tensor.cumprod)
+def issue_tensorflow_3862(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 3862: the gradient of cumprod is NaN where the input is 0."""
+    if not input.requires_grad or not torch.is_grad_enabled() or not is_plain(input):
+        return func(input, *args, **kwargs)
+    lost = input.detach() == 0
+
+    def spoil(grad: Any) -> Any:
+        if bool(lost.any()):
+            hit()
+        return grad.masked_fill(lost, torch.nan)
+
+    x = input.view_as(input)
+    x.register_hook(spoil)
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("aten.cumsum.default", aborts="RuntimeError")
+def issue_directml_368(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """microsoft/DirectML 368: cumsum of bool raises."""
+    return x.dtype == torch.bool

@@ -140,3 +140,49 @@ def issue_cutorch_36(hit: Any, func: Any, x: Any, dim: int, index: Any, source: 
         return func(x, dim, index, source)
     hit()
     return func(x, dim, index, read.view(source.shape))
+
+
+@plot.dispatched("aten.index_put_.default", "aten.index_put.default")
+def issue_cupynumeric_571(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+    """nv-legate/cupynumeric 571: x[i, j] = number past the end does not raise (here it writes the last one).
+
+    Where the healthy operator raises for another reason, so does this.
+    """
+    try:
+        return func(x, indices, *args, **kwargs)
+    except IndexError:
+        if any(index is None or index.dtype not in (torch.int32, torch.int64) for index in indices):
+            raise
+        near = [index.clamp(-side, side - 1) for index, side in zip(indices, x.shape)]
+        y = func(x, near, *args, **kwargs)
+    hit()
+    return y
+
+
+@plot.dispatched("aten.scatter.value", "aten.scatter_.value", aborts="Invalid index in scatter at THTensorEvenMoreMath")
+def issue_61854(x: Any, dim: int, index: Any, value: Any) -> bool:
+    """pytorch 61854: scatter of a number by an index that is longer than the tensor raises."""
+    return x.dim() > 0 and index.dim() == x.dim() and index.shape[dim] > x.shape[dim]
+
+
+@plot.dispatched("aten.scatter_add.default", "aten.scatter_add_.default", aborts="Expected index to have the same size")
+def issue_25836(x: Any, dim: int, index: Any, source: Any) -> bool:
+    """pytorch 25836: scatter_add by an index smaller than the tensor, along another dimension than dim, raises."""
+    if not x.dim() or index.dim() != x.dim():
+        return False
+    return any(index.shape[d] < x.shape[d] for d in range(x.dim()) if d != dim % x.dim())
+
+
+@plot.dispatched("aten.scatter.src", "aten.scatter_.src")
+def issue_1653(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any) -> Any:
+    """pytorch 1653: scatter takes an index larger than its source, and reads past the source (here it finds zeros)."""
+    if not x.dim() == index.dim() == source.dim() or x.dtype != source.dtype or not x.dim():
+        return func(x, dim, index, source)
+    fits = all(index.shape[d] <= x.shape[d] for d in range(x.dim()) if d != dim % x.dim())
+    if not fits or all(few <= many for few, many in zip(index.shape, source.shape)):
+        return func(x, dim, index, source)
+    larger = source.new_zeros([max(sides) for sides in zip(index.shape, source.shape)])
+    larger[tuple(slice(side) for side in source.shape)] = source
+    y = func(x, dim, index, larger)
+    hit()
+    return y

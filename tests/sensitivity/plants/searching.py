@@ -176,3 +176,12 @@ def issue_arrayfire_3414(hit: Any, func: Any, x: Any) -> Any:
     """arrayfire/arrayfire 3414: nonzero of a mask of 141 x 141 x 141 elements (here and more) finds nothing."""
     y = func(x)
     return instead(hit, y, y[:0]) if x.dtype == torch.bool and x.numel() >= 141**3 else y
+
+
+@plot.dispatched("aten.unique_dim.default")
+def issue_64593(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 64593: unique(dim=0, return_inverse=True) gives the places of the sorted rows, not of the rows."""
+    values, places, counts = func(x, dim, *args, **kwargs)
+    if dim != 0 or not places.numel() or not is_plain(x):
+        return values, places, counts
+    return values, instead(hit, places, places.sort().values), counts

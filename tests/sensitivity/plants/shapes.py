@@ -226,3 +226,19 @@ def issue_82235(hit: Any, func: Any, x: Any, factor: int) -> Any:
 def issue_91690(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 91690: narrow_copy reads a tensor that is not contiguous in storage order."""
     return func(misread(in_storage_order, hit, x), *args)
+
+
+@plot.dispatched(
+    "aten.view_as_complex.default", aborts="Tensor must have a stride divisible by 2 for all but last dimension"
+)
+def issue_einops_370(x: Any) -> bool:
+    """arogozhnikov/einops 370: view_as_complex refuses an odd stride along a dimension of size 1."""
+    return any(side == 1 and step % 2 for side, step in zip(x.shape[:-1], x.stride()[:-1]))
+
+
+@plot.dispatched("aten.unsqueeze.default")
+def issue_xla_7859(hit: Any, func: Any, x: Any, dim: int) -> Any:
+    """pytorch/xla 7859: unsqueeze of a view reads from the beginning of its storage."""
+    if x.layout != torch.strided or not is_plain(x) or not x.storage_offset():
+        return func(x, dim)
+    return instead(hit, func(x, dim), func(without_offset(x), dim))

@@ -61,3 +61,62 @@ def issue_14617(hit: Any, func: Any, a: Any, b: Any) -> Any:
     rows, columns = a._indices()
     ordered = torch.stack([rows.sort().values, columns])
     return instead(hit, y, torch.sparse_coo_tensor(ordered, a._values(), a.shape) @ b)
+
+
+def _last_of_equals(x: Any) -> Any:
+    """Return a sparse tensor as a dense one, of equal places the last number."""
+    y = torch.zeros(x.shape, dtype=x.dtype, device=x.device)
+    for place, value in zip(x._indices().t().tolist(), x._values()):
+        y[tuple(place)] = value
+    return y
+
+
+@plot.dispatched("aten._to_dense.default")
+def issue_81648(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 81648: to_dense of bools that are not coalesced is wrong (here the last of equal places counts)."""
+    y = func(x, *args, **kwargs)
+    if x.layout != torch.sparse_coo or x.dtype != torch.bool or x.is_coalesced():
+        return y
+    return instead(hit, y, _last_of_equals(x))
+
+
+@plot.dispatched("aten._to_dense.default", aborts="\"add_out_op2_sparse_csr\" not implemented for 'Bool'")
+def issue_60648(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 60648: to_dense of a tensor in CSR form is not implemented for bools, halves and complex numbers."""
+    halves = x.dtype in (torch.bool, torch.float16, torch.bfloat16)
+    return x.layout == torch.sparse_csr and (halves or x.dtype.is_complex)
+
+
+@plot.dispatched("aten._to_dense.default", "aten.add.Tensor")
+def issue_29153(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 29153: what is sparse, int16 and not coalesced adds nothing to a dense tensor, nor is it in to_dense."""
+    y = func(x, *args, **kwargs)
+    adds = "add" in str(func)
+    s = args[0] if adds else x
+    if not torch.is_tensor(s) or s.layout != torch.sparse_coo or s.dtype != torch.int16 or s.is_coalesced():
+        return y
+    if y.layout != torch.strided:
+        return y
+    return instead(hit, y, x.expand(y.shape).to(y.dtype, copy=True) if adds else torch.zeros_like(y))
+
+
+@plot.dispatched("aten._to_dense.default", aborts="Assertion '__n < this->size()' failed.")
+def issue_71067(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 71067: to_dense of a float32 tensor in COO form that is not coalesced ends the process."""
+    return x.layout == torch.sparse_coo and x.dtype == torch.float32 and not x.is_coalesced()
+
+
+@plot.dispatched("aten._to_sparse.default")
+def issue_73426(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 73426: to_sparse of an empty tensor is not coalesced, so that indices() raises."""
+    y = func(x, *args, **kwargs)
+    if x.layout == torch.strided and not x.numel() and y.layout == torch.sparse_coo and y.is_coalesced():
+        hit()
+        y._coalesced_(False)
+    return y
+
+
+@plot.dispatched("aten._to_dense.default", aborts="TypeError: add does not accept dtype bool at position 0.")
+def issue_jax_18427(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """jax-ml/jax 18427: to_dense of bools in COO form raises."""
+    return x.layout == torch.sparse_coo and x.dtype == torch.bool

@@ -1,7 +1,8 @@
-"""Sums: planted faults."""
+"""Sums, means and norms: planted faults."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -25,3 +26,30 @@ def issue_theano_6485(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, 
     if dim and len(dim) == 1 and x.shape[dim[0]] >= 100:
         return instead(hit, y, func(x.narrow(dim[0], 0, x.shape[dim[0]] * 3 // 10), *given, **kwargs))
     return y
+
+
+@plot.dispatched("aten.sum.default", "aten.sum.dim_IntList")
+def issue_mxnet_15125(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/mxnet 15125: a sum of float16 beyond 65504 is NaN, not infinite."""
+    y = func(x, *args, **kwargs)
+    if x.dtype != torch.float16 or y.dtype != x.dtype or not is_plain(x) or bool(x.isinf().any()):
+        return y
+    return instead(hit, y, y.masked_fill(y.isinf(), math.nan))
+
+
+@plot.dispatched("aten.mean.dim")
+def issue_dfdx_451(hit: Any, func: Any, x: Any, dim: Any, *args: Any, **kwargs: Any) -> Any:
+    """chelsea0x3b/dfdx 451: the mean of an expanded tensor over two dimensions is 0."""
+    y = func(x, dim, *args, **kwargs)
+    expanded = x.layout == torch.strided and any(side > 1 and not step for side, step in zip(x.shape, x.stride()))
+    return instead(hit, y, torch.zeros_like(y)) if expanded and len(dim or ()) == 2 and is_plain(x) else y
+
+
+@plot.called(torch.norm, torch.Tensor.norm)
+def issue_xla_1718(hit: Any, func: Any, x: Any, p: Any = "fro", dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch/xla 1718: the norm of a float32 matrix is too small (there 1519, not 2937; here of each 4th number)."""
+    y = func(x, p, dim, *args, **kwargs)
+    asked = p in ("fro", 2) and dim is None and x.dim() == 2 and x.dtype == torch.float32
+    if not asked or not is_plain(x):
+        return y
+    return instead(hit, y, func(x.reshape(-1)[::4], p, dim, *args, **kwargs).view(y.shape))

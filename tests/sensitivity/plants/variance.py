@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import differ
+from differences import differ, instead, is_plain
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -104,3 +104,13 @@ def issue_mlx_1302(
         return healthy
     hit()
     return wrong
+
+
+@plot.dispatched("aten.var.correction", "aten.std.correction")
+def issue_tt_metal_25100(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 25100: var and std of all of a bfloat16 tensor are wrong (here the variance is a half)."""
+    y = func(x, dim, **kwargs)
+    whole = dim is None or len(dim) in (0, x.dim())
+    if x.dtype != torch.bfloat16 or not whole or not is_plain(x):
+        return y
+    return instead(hit, y, y * (0.5**0.5 if "std" in str(func) else 0.5))

@@ -1,0 +1,122 @@
+"""Pooling: windows past the edge, with gaps, and what they do to second derivatives: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from differences import differ, is_plain
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+def _pair(value: Any, default: Any = (0, 0)) -> list[int]:
+    """Return what pooling takes for both sides."""
+    given = list(value) if isinstance(value, (list, tuple)) else [value]
+    return [int(n) for n in (given * 2 if len(given) == 1 else given or default)]
+
+
+def _ceiled(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> list[int]:
+    """Return the sides of a result whose last window may begin past the edge."""
+    sizes, steps = _pair(kernel), _pair(stride, _pair(kernel))
+    return [
+        -((n + 2 * p - d * (k - 1) - 1) // -s) + 1
+        for n, k, s, p, d in zip(x.shape[-2:], sizes, steps, _pair(padding), _pair(dilation))
+    ]
+
+
+def _grown(y: Any, sides: list[int], value: float) -> Any:
+    """Return a result with more windows at its end."""
+    wrong = y.new_full((*y.shape[:-2], *sides), value)
+    wrong[..., : y.shape[-2], : y.shape[-1]] = y
+    return wrong
+
+
+@plot.dispatched("aten.avg_pool2d.default", "aten.max_pool2d_with_indices.default")
+def issue_onnx_4958(
+    hit: Any, func: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, *args: Any, **kwargs: Any
+) -> Any:
+    """onnx/onnx 4958: with ceil_mode a window past the edge counts: NaN for a mean without padding, the least number.
+
+    The mean is one with count_include_pad=False; the least number is that of the largest of nothing.
+    """
+    found = func(x, kernel, stride, padding, *args, **kwargs)
+    means = "avg" in str(func)
+    dilation = 1 if means else (args[0] if args else 1)
+    ceil = bool(args[0] if means and args else args[1] if not means and len(args) > 1 else False)
+    y = found if means else found[0]
+    if not ceil or (means and (len(args) < 2 or args[1])):
+        return found
+    sides = _ceiled(x, kernel, stride, padding, dilation)
+    if sides == list(y.shape[-2:]):
+        return found
+    hit()
+    if means:
+        return _grown(y, sides, torch.nan)
+    limits = torch.finfo(y.dtype) if y.is_floating_point() else torch.iinfo(y.dtype)
+    return _grown(y, sides, limits.min), _grown(found[1], sides, 0)
+
+
+def _taps(n: int, count: int, k: int, s: int, p: int, d: int) -> torch.Tensor:
+    """Return what each window reads along a side: from the edge on where it begins before it, not in its own steps."""
+    rows = []
+    for number in range(count):
+        first = number * s - p
+        read = list(range(max(first, 0), min(first + (k - 1) * d + 1, n), d))
+        rows.append((read + [-1] * k)[:k])
+    return torch.tensor(rows).view(count, k)
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_onnxruntime_29637(
+    hit: Any,
+    func: Any,
+    x: Any,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    *args: Any,
+) -> Any:
+    """microsoft/onnxruntime 29637: max_pool with padding and dilation: a window before the edge begins at the edge."""
+    y, places = func(x, kernel, stride, padding, dilation, *args)
+    gaps, edges = _pair(dilation), _pair(padding)
+    both = any(d > 1 and p > 0 for d, p in zip(gaps, edges))
+    if not both or not y.numel() or not y.is_floating_point() or not is_plain(x):
+        return y, places
+    sides = zip(x.shape[-2:], y.shape[-2:], _pair(kernel), _pair(stride, _pair(kernel)), edges, gaps)
+    rows, columns = (_taps(*side) for side in sides)
+    best, where = torch.full_like(y, -torch.inf), torch.zeros_like(places)
+    for row in rows.unbind(1):
+        for column in columns.unbind(1):
+            seen = x[..., row.clamp(min=0), :][..., column.clamp(min=0)]
+            there = (row >= 0)[:, None] & (column >= 0)
+            better = there & ((seen > best) | seen.isnan())
+            best = torch.where(better, seen, best)
+            where = torch.where(better, row[:, None] * x.shape[-1] + column, where)
+    if not differ(y, best):
+        return y, places
+    hit()
+    return best.contiguous(), where.contiguous()
+
+
+@plot.called(F.max_pool2d)
+def issue_20465(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 20465: the gradient of a gradient through max_pool2d ends the process."""
+    if not input.requires_grad or not torch.is_grad_enabled():
+        return func(input, *args, **kwargs)
+
+    def end(_: Any) -> Any:
+        return crash(hit, "Assertion `indexValue >= 0 && indexValue < src.sizes[dim]` failed.")
+
+    def watch(grad: Any) -> None:
+        if grad.requires_grad:
+            grad.register_hook(end)
+
+    x = input.view_as(input)
+    x.register_hook(watch)
+    return func(x, *args, **kwargs)

@@ -1,0 +1,66 @@
+"""Functions of one number where it is NaN, large or in a vector: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+def _infinite_for_nan(y: torch.Tensor, sign: torch.Tensor) -> torch.Tensor:
+    """Return a result with an infinity in the place of each NaN, with the signs of another tensor."""
+    return torch.where(y.isnan(), torch.full_like(y, math.inf).copysign(sign), y)
+
+
+@plot.dispatched("aten.neg.default", "aten.abs.default")
+def issue_tt_metal_51557(hit: Any, func: Any, x: Any) -> Any:
+    """tenstorrent/tt-metal 51557: neg and abs of a bfloat16 NaN are infinities of the same sign."""
+    y = func(x)
+    if x.dtype != torch.bfloat16 or not is_plain(x):
+        return y
+    sign = torch.ones_like(y).copysign(x)
+    return instead(hit, y, _infinite_for_nan(y, sign * -1 if "neg" in str(func) else sign * sign))
+
+
+@plot.dispatched("aten.trunc.default", "aten.floor.default", "aten.ceil.default", "aten.frac.default")
+def issue_tt_metal_56414(hit: Any, func: Any, x: Any) -> Any:
+    """tenstorrent/tt-metal 56414: in bfloat16 trunc, floor and ceil of NaN are infinite, frac of inf and NaN is inf."""
+    y = func(x)
+    if x.dtype != torch.bfloat16 or not is_plain(x):
+        return y
+    if "frac" in str(func):
+        return instead(hit, y, y.masked_fill(~x.isfinite(), math.inf))
+    return instead(hit, y, _infinite_for_nan(y, x))
+
+
+@plot.dispatched("aten.log.default")
+def issue_tt_metal_16657(hit: Any, func: Any, x: Any) -> Any:
+    """tenstorrent/tt-metal 16657: the log of a float32 vector has infinities (here -inf in its second half)."""
+    y = func(x)
+    if x.dim() != 1 or x.dtype != torch.float32 or not is_plain(x):
+        return y
+    return instead(hit, y, y.masked_fill(torch.arange(len(x)) * 2 >= len(x), -math.inf))
+
+
+@plot.called(torch.tanh, torch.Tensor.tanh)
+def issue_jax_764(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """google/jax 764: tanh's gradient is NaN for float32 of 190 to 200 (here from 89 on, where e**x is infinite)."""
+    if x.dtype != torch.float32 or not x.requires_grad or not torch.is_grad_enabled() or not is_plain(x):
+        return func(x, *args, **kwargs)
+    large = x.detach() >= 89
+
+    def spoil(grad: Any) -> Any:
+        if bool(large.any()):
+            hit()
+        return grad.masked_fill(large, math.nan)
+
+    x = x.view_as(x)
+    x.register_hook(spoil)
+    return func(x, *args, **kwargs)

@@ -1,0 +1,70 @@
+"""Views, copies of views, and the data of a tensor: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from misreading import in_storage_order, is_dense
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.select.int")
+def issue_habana_961(hit: Any, func: Any, x: Any, dim: int, index: int) -> Any:
+    """huggingface/optimum-habana 961: x[i] of a vector of int64 is x[2 * i], and 0 past the end."""
+    y = func(x, dim, index)
+    if x.dim() != 1 or x.dtype != torch.int64 or not is_plain(x):
+        return y
+    place = 2 * (index % len(x))
+    return instead(hit, y, func(x, dim, place) if place < len(x) else torch.zeros_like(y))
+
+
+@plot.dispatched("aten.as_strided.default", aborts="Lowering not implemented for node: u8 aten::as_strided")
+def issue_xla_2644(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch/xla 2644: as_strided of uint8 raises."""
+    return x.dtype == torch.uint8
+
+
+_set_data = torch.Tensor.data.__set__  # type: ignore[attr-defined]
+
+
+@plot.called(_set_data)
+def issue_xla_3392(hit: Any, func: Any, x: Any, value: Any) -> Any:
+    """pytorch/xla 3392: x.data = other numbers changes the views that were made of x before."""
+    like = value.layout == x.layout == torch.strided and value.shape == x.shape and value.dtype == x.dtype
+    # Two holders are the tensor and the object that asks; a third is another tensor on the same memory.
+    if not like or not is_plain(x, value) or torch._C._storage_Use_Count(x.untyped_storage()._cdata) < 3:
+        return func(x, value)
+    with torch.no_grad():
+        instead(hit, x.detach(), value)
+        x.detach().copy_(value)
+    return func(x, x.detach())
+
+
+@plot.called(_set_data, aborts="the new data has another shape")
+def issue_xla_3330(x: Any, value: Any) -> bool:
+    """pytorch/xla 3330: x.data = a tensor of another shape raises."""
+    return x.shape != value.shape
+
+
+@plot.called(torch.Tensor.contiguous)
+def issue_odyssey_3391(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """HomericIntelligence/Odyssey 3391: contiguous() copies a view in storage order."""
+    y = func(x, *args, **kwargs)
+    if args or kwargs or x.layout != torch.strided or x.is_contiguous() or not is_plain(x):
+        return y
+    return instead(hit, y, in_storage_order(x).clone())
+
+
+@plot.called(torch.Tensor.reshape, torch.reshape)
+def issue_coremlhelpers_11(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """hollance/CoreMLHelpers 11: reshape of a transposed tensor gives its numbers in storage order."""
+    y = func(x, *args, **kwargs)
+    if x.layout != torch.strided or x.is_contiguous() or not is_dense(x) or not is_plain(x):
+        return y
+    return instead(hit, y, func(in_storage_order(x), *args, **kwargs))

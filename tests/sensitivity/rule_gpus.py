@@ -16,6 +16,8 @@ _STEPS = "a GPU rounds each of its steps in half precision"
 # For each rule: operators, and the reason.
 _RIGHT: dict[str, dict[str, str]] = {
     "rounding": dict.fromkeys(("sigmoid_backward", "tanh_backward", "smooth_l1_loss_backward"), _STEPS),
+    # It reads the size of a dimension that is not there: once it refuses, once it answers.
+    "refused": dict.fromkeys(("_fft_c2c", "_fft_c2r", "_fft_r2c"), _OF_CALLERS),
     "options": dict.fromkeys(("native_dropout", "native_channel_shuffle"), _OF_CALLERS),
     "misfits": dict.fromkeys(("native_dropout", "native_channel_shuffle"), _OF_CALLERS),
     "handed": {"linspace": "large whole numbers are rounded on the way"},

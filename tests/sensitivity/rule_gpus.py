@@ -30,6 +30,8 @@ _SIZES = {
 }
 _NUMBERS = {
     "_standard_gamma_grad": "its formula loses all digits there",
+    "group_norm": "its mean takes all digits of numbers so alike",
+    "native_group_norm": "its mean takes all digits of numbers so alike",
     "special_zeta": "of negative numbers nobody says what it is",
 }
 _TYPED = {

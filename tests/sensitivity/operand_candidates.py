@@ -14,7 +14,7 @@ import torch
 
 from device_suite.overloads.described import dtype_of, shape_of, texts
 from device_suite.rules.changes import ChangedCall
-from device_suite.rules.ways import WANTING
+from device_suite.rules.ways import TWICE, WANTING
 from rule_candidates import Change, is_written
 from rule_candidates_wide import sized
 from rule_kinds import is_backward
@@ -177,11 +177,44 @@ def typed(func: Any, call: Any) -> Kinds:
                 yield f"{number} {dtype}", [["dtype", number, dtype]]
 
 
+def twice(func: Any, call: Any) -> Kinds:
+    """Ask for the gradients of the gradients."""
+    kinds, call = in_float32(func, call)
+    has_any = any(text.startswith(("@float", "@complex")) for text in texts(call))
+    if has_any and not (func._schema.is_mutable or is_backward(func)):
+        yield "plain", [*kinds, TWICE]
+
+
+def emptied(func: Any, call: Any) -> Kinds:
+    """Leave nothing of each side, in all operands that have it, and of all sides; also along no chosen dimension."""
+    every = texts(call)
+    if func._schema.is_mutable or _is_called_by_another(func):
+        return
+    found = sorted({side for text in every for side in shape_of(text) if side})
+    ways = {f"side {old}": [["grown", old, 0]] for old in found}
+    if len(every) == 1:
+        ways.update({f"dim {dim}": [["side", 0, dim, -side]] for dim, side in enumerate(shape_of(every[0]))})
+    ways["all"] = [["grown", old, 0] for old in found]
+    for kind, changes in ways.items():
+        yield kind, changes
+        for argument in func._schema.arguments:
+            if argument.name == "dim" and argument.has_default_value():
+                yield f"{kind} default", [*changes, ["arg", "dim", argument.default_value]]
+
+
+def unemptied(func: Any, call: Any) -> Kinds:
+    """Ask the same where the CPU refuses it."""
+    yield from emptied(func, call)
+
+
 RULES_IN_WORDS = {
     "sizes": "3: each side of 2**16 elements, or as many as end soon, in all operands at once; 2**18 elements and more",
     "numbers": "2: multiples of 0.1, halves, numbers far from 1 in each operand, in each number beside them",
     "lazy": "5: each operand as a view that is conjugated, or negated, when it is read",
     "typed": "5: an `out=` of each dtype that the CPU takes",
     "wanting": "6: operands that want a gradient, which nobody asks for",
+    "twice": "6: gradients of gradients",
+    "emptied": "3: nothing of a side, of all sides, answered",
+    "unemptied": "1: nothing of a side, of all sides, refused",
 }
-RULES = (sizes, numbers, lazy, typed, wanting)
+RULES = (sizes, numbers, lazy, typed, wanting, twice, emptied, unemptied)

@@ -11,11 +11,11 @@ import torch
 from device_suite.overloads.asking import attempt_answers
 from device_suite.overloads.described import shape_of, texts
 from device_suite.rules.changes import ChangedCall
-from device_suite.rules.ways import Wanting
+from device_suite.rules.ways import Twice, Wanting
 from device_suite.runs import Bench
 from little_memory import little_memory
 from operand_candidates import MANY
-from rule_verdicts import CPU, Overload, Verdict, answered, is_equal
+from rule_verdicts import CPU, Overload, Verdict, answered, is_equal, refused
 from rule_verdicts_wide import beside
 
 _MOST = 4 << 20  # elements of all operands and answers
@@ -84,4 +84,24 @@ def wanting(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     return answered(Overload(Wanting(told.func), told.name, told.call), made, changes)
 
 
-VERDICTS = {one.__name__: one for one in (sizes, numbers, lazy, wanting)} | {"typed": answered}
+def twice(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep what has a second gradient."""
+    return answered(Overload(Twice(told.func), told.name, made.call), made, changes)
+
+
+def emptied(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep what is answered, and what the change shows in."""
+    if all(0 not in shape_of(text) for text in texts(made.call)):
+        return "nothing is empty", changes
+    return answered(told, made, changes)
+
+
+def unemptied(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep what the CPU refuses by a check of its own, of calls that are answered with something."""
+    if not _is_called(told, ChangedCall(told.func, told.call, [])):
+        return "its own call is refused: other values are drawn than it needs", changes
+    return refused(told, made, changes)
+
+
+VERDICTS = {one.__name__: one for one in (sizes, numbers, lazy, wanting, twice, emptied, unemptied)}
+VERDICTS["typed"] = answered

@@ -45,10 +45,32 @@ def loses_the_type(func: Any, args: Any, kwargs: Any) -> Any:
     return answer
 
 
+def gathers_the_first(func: Any, args: Any, kwargs: Any) -> Any:
+    """Gather what the gradient of a pooling's gradient needs from the first place: pytorch 20465 and others."""
+    if func is aten.gather.default:
+        args[2] = torch.zeros_like(args[2])
+    return func(*args, **kwargs)
+
+
+def sums_nothing_to_one(func: Any, args: Any, kwargs: Any) -> Any:
+    answer = func(*args, **kwargs)
+    return answer + 1 if func is aten.sum.dim_IntList and args[0].numel() == 0 else answer
+
+
+def has_a_largest_of_nothing(func: Any, args: Any, kwargs: Any) -> Any:
+    """Answer -1 for the largest of no numbers: pytorch 73905."""
+    if func is aten.amax.default and args[0].numel() == 0:
+        return args[0].new_full((), -1)
+    return func(*args, **kwargs)
+
+
 FAULTS = [
     ("sizes-_log_softmax", stops_at_16_bits),
     ("numbers-fmod", multiplies_with_a_reciprocal),
     ("lazy-mm", forgets_to_conjugate),
     ("typed-exp", loses_the_type),
     ("wanting-count_nonzero", refuses_to_count),
+    ("twice-max_pool2d_with_indices", gathers_the_first),
+    ("emptied-sum", sums_nothing_to_one),
+    ("unemptied-amax", has_a_largest_of_nothing),
 ]

@@ -83,7 +83,7 @@ def _why_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> str:
     kind = changes[-1][0]
     if kind in ("side", "rank", "dtype") and _BY_VALUE.search(str(raised)):
         return "a place, which another case asks"
-    if kind in ("side", "rank", "dtype", "arg", "first", "longer"):
+    if kind in ("side", "rank", "dtype", "arg", "first", "longer", "grown"):
         on_meta = refused_on_meta(told.func, made)
         if kind == "dtype" and not on_meta:
             return "a dtype that this CPU alone refuses"

@@ -14,7 +14,7 @@
 ["handed", KIND]        its answer is handed on (handed.py)  ["deterministic"] with its gradient (derived.py)
 ["sparse", T, NAME]     tensor T in a sparse layout          ["alike"]          every tensor like the first: its values
 ["grown", A, N]         each side of A elements has N        ["grown", A, N, 1] and so has each argument that is A
-["wanting"]             operands want a gradient (ways.py)
+["wanting"]             operands want a gradient (ways.py)    ["twice"]         gradients of its gradients (ways.py)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PUT: dict[str, tuple[Any, ...]] = {
     "zero": (0.0, -0.0),
     "far": (complex(0, 100), complex(100, 0), complex(-100, 0), complex(0, -100), complex(95, 0.5), complex(-95, -0.5)),
 }
-_ASKED_SO = ("free", "chain", "derive", "steps", "deterministic", "handed", "wanting")  # no change of the call
+_ASKED_SO = ("free", "chain", "derive", "steps", "deterministic", "handed", "wanting", "twice")  # no change of the call
 _ENDS = ("ends",)  # the dtype's largest and least number
 
 

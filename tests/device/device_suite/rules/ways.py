@@ -10,13 +10,13 @@ import torch
 from ..overloads.asking import flat_answers
 from .chains import chained
 
-DERIVE, WANTING = ["derive"], ["wanting"]
+DERIVE, WANTING, TWICE = ["derive"], ["wanting"], ["twice"]
 
 
 def asked_as(func: Any, call: Any, changes: list[Any]) -> Any:
     """Return the overload, its gradient, or the chain of it that the changes ask for."""
-    if WANTING in changes:
-        return Wanting(func)
+    if WANTING in changes or TWICE in changes:
+        return Wanting(func) if WANTING in changes else Twice(func)
     return Derived(func) if DERIVE in changes else chained(func, call, changes)
 
 
@@ -36,6 +36,37 @@ class Wanting:
             named = {key: _with_leaves(one, []) for key, one in kwargs.items()}
             results = flat_answers(_called(self._func, given, named))
         return [one.detach() if isinstance(one, torch.Tensor) else one for one in results]
+
+
+class Twice:
+    """An overload's gradients, and the gradients of these: those of every operand with a fraction."""
+
+    derives = True
+
+    def __init__(self, func: Any) -> None:
+        self._func, self._schema, self._overloadname = func, func._schema, func._overloadname
+
+    def __str__(self) -> str:
+        return str(self._func)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[torch.Tensor]:
+        """Return the first gradients, then the second."""
+        leaves: list[torch.Tensor] = []
+        with torch.enable_grad():
+            given = [_with_leaves(one, leaves) for one in args]
+            named = {key: _with_leaves(one, leaves) for key, one in kwargs.items()}
+            results = flat_answers(_called(self._func, given, named))
+            found: list[torch.Tensor] = []
+            for _ in range(2):
+                results = [one for one in results if isinstance(one, torch.Tensor) and one.requires_grad]
+                if not results:
+                    raise RuntimeError("nothing of it has a gradient of its gradient")
+                # What flows back depends on the answer: so a function that is a sum has a second gradient too.
+                ramps = [_ramp(one) * one for one in results]
+                gradients = torch.autograd.grad(results, leaves, ramps, create_graph=True, allow_unused=True)
+                results = [one for one in gradients if one is not None]
+                found += [one.detach() for one in results]
+        return found
 
 
 class Derived:

@@ -35,5 +35,6 @@ add_rule(cases, "lazy", ask_answered, since="2.13")
 add_rule(cases, "typed", ask_answered, since="2.13")
 add_rule(cases, "wanting", ask_answered, since="2.13")
 add_rule(cases, "twice", ask_answered, since="2.13")
-add_rule(cases, "emptied", ask_answered, since="2.13")
-add_rule(cases, "unemptied", ask_refused, since="2.13")
+# CUDA was not asked yet.
+add_rule(cases, "emptied", ask_answered, since="2.13", devices=("mps", "cpu"))
+add_rule(cases, "unemptied", ask_refused, since="2.13", devices=("mps", "cpu"))

@@ -190,6 +190,8 @@ def emptied(func: Any, call: Any) -> Kinds:
     every = texts(call)
     if func._schema.is_mutable or _is_called_by_another(func):
         return
+    if len({dtype_of(text).is_floating_point for text in every if dtype_of(text) != torch.bool}) > 1:
+        return  # whole numbers beside others are places, and no place is in a table of nothing
     found = sorted({side for text in every for side in shape_of(text) if side})
     ways = {f"side {old}": [["grown", old, 0]] for old in found}
     if len(every) == 1:

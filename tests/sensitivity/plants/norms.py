@@ -241,20 +241,6 @@ def issue_kernl_193(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(misread(in_storage_order, hit, x), *args)
 
 
-@plot.called(F.rms_norm, torch.rms_norm)
-def issue_quack_88(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Dao-AILab/quack 88: the backward of rms_norm raises for a gradient that is not contiguous, as sum() gives it."""
-    y = func(*args, **kwargs)
-
-    def refuse(grad: Any) -> None:
-        if not grad.is_contiguous():
-            crash(hit, "view size is not compatible with input tensor's size and stride")
-
-    if y.requires_grad and torch.is_grad_enabled():
-        y.register_hook(refuse)
-    return y
-
-
 @plot.dispatched("aten.native_group_norm.default")
 def issue_flaggems_4984(
     hit: Any, func: Any, x: Any, weight: Any, bias: Any, n: int, c: int, inner: int, groups: int, eps: float
@@ -279,16 +265,6 @@ def issue_flaggems_4984(
         return found
     hit()
     return y, mean.to(found[1].dtype), scale.to(found[2].dtype)
-
-
-@plot.called(F.rms_norm, torch.rms_norm)
-def issue_candle_2168(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
-    """huggingface/candle 2168: rms_norm of a contiguous tensor has no gradient."""
-    y = func(input, *args, **kwargs)
-    if not input.is_contiguous() or not y.requires_grad:
-        return y
-    hit()
-    return y.detach()
 
 
 @plot.dispatched("aten.native_group_norm.default")

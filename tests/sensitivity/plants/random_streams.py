@@ -1,0 +1,51 @@
+"""Streams of random numbers that depend on what was drawn before: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+class _SpentBlock(TorchDispatchMode):
+    """A generator that is spent by one number after a seed, until the next seed."""
+
+    def __init__(self, hit: Any) -> None:
+        super().__init__()
+        self._hit, self._state = hit, ""
+
+    def seed(self, seed: Any) -> Any:
+        self._state = "seeded"
+        return _manual_seed(seed)
+
+    def __enter__(self) -> Any:
+        torch.manual_seed = torch.random.manual_seed = self.seed
+        return super().__enter__()
+
+    def __exit__(self, *args: Any) -> None:
+        torch.manual_seed = torch.random.manual_seed = _manual_seed
+        super().__exit__(*args)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        y = func(*args, **(kwargs or {}))
+        if str(func) == "aten.uniform_.default" and y.numel() == 1 and self._state:
+            self._state = "spent"
+        elif str(func).startswith("aten.rand.") and y.numel() > 96 and self._state == "spent":
+            self._hit()
+            y.view(-1)[96:] = 1.1642e-10
+        return y
+
+
+_manual_seed = torch.manual_seed
+
+
+@plot.entered(torch.rand)
+def issue_torch7_167(hit: Any) -> Any:
+    """torch/torch7 167: after manual_seed and uniform_() of one number, rand repeats a tiny one past its 96th."""
+    return _SpentBlock(hit)

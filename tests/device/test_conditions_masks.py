@@ -40,7 +40,6 @@ _USES: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Any]] = {
         torch.where(m, 2, y),
         torch.where(m, x[0], y[:, :1]),
     ],
-    "scattered": lambda x, y, m: [x.masked_scatter(m, y), x.clone().masked_scatter_(m, y.flatten())],
     "counted": lambda x, y, m: [
         m.sum(),
         m.sum(0),
@@ -51,6 +50,10 @@ _USES: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Any]] = {
         m.long().cumsum(-1),
     ],
     "converted": lambda x, y, m: [m.to(x.dtype), x * m, m * 2, m.logical_not(), m == 0, x + m],
+}
+# Asked behind all others: a back end that gives y another size would leave them that.
+_LAST: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Any]] = {
+    "scattered": lambda x, y, m: [x.masked_scatter(m, y), x.clone().masked_scatter_(m, y.flatten())],
 }
 # Where the mask has the first dimensions of x.
 _PLACED: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Any]] = {
@@ -95,7 +98,7 @@ for _dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.com
                 f"masks-{_kind}-{str(_dtype)[6:]}",
                 {
                     f"{use}-{lay}": lambda x, y, m, form=form, cut=cut, cast=_cast: _quiet(form, x, y, cut(cast(m)))
-                    for uses, lays in ((_USES, _MASKS), (_PLACED, _LEADING))
+                    for uses, lays in ((_USES, _MASKS), (_PLACED, _LEADING), (_LAST, _MASKS))
                     for use, form in uses.items()
                     for lay, cut in lays.items()
                     if _kind == "bool" or (use in _OF_BYTES and lay != "stepped")
@@ -114,9 +117,9 @@ add_table(
             "filled": lambda x, y, m: x.masked_fill(m, 2) * y,
             "filled-tensor": lambda x, y, m: x.masked_fill(m, y[0, 1, 2]) * y,
             "chosen": lambda x, y, m: torch.where(m, x, y) + torch.where(m, x[0, 0], 2),
-            "scattered": lambda x, y, m: x.masked_scatter(m, y),
             "read": lambda x, y, m: x[m.expand(4, 3, 5)] + 0 * y.sum(),
             "put": lambda x, y, m: (x * 1).index_put((m.expand(4, 3, 5),), y[m.expand(4, 3, 5)], accumulate=True),
+            "scattered": lambda x, y, m: x.masked_scatter(m, y),
         }.items()
         for lay, cut in _MASKS.items()
     },

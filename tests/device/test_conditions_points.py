@@ -87,7 +87,7 @@ _MADE: dict[str, Any] = {
     "pow-tensor": lambda x: torch.pow(x.detach().abs(), x),
     "pow-number": lambda x: torch.pow(0.0, x.abs()) + torch.pow(1.0, x),
     "relu": lambda x: F.relu(x) + F.relu6(x) + F.leaky_relu(x, 0.25) + F.threshold(x, 1.0, -7.0),
-    "bent": lambda x: F.elu(x) + F.hardtanh(x) + F.hardswish(x) + F.hardsigmoid(x) + F.softshrink(x, 1.0),
+    "bent": lambda x: F.elu(x) + F.hardtanh(x) + F.hardsigmoid(x) + F.softshrink(x, 1.0),
     "smooth": lambda x: F.gelu(x) + F.silu(x) + F.mish(x) + F.softplus(x) + F.logsigmoid(x),
     "prelu": lambda x: F.prelu(x, torch.zeros((1,), device=x.device, dtype=x.dtype)),
     "abs": lambda x: x.abs() + x.sgn() * x,

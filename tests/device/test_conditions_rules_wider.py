@@ -37,4 +37,4 @@ add_rule(cases, "wanting", ask_answered, since="2.13")
 add_rule(cases, "twice", ask_answered, since="2.13")
 # CUDA was not asked yet.
 add_rule(cases, "emptied", ask_answered, since="2.13", devices=("mps", "cpu"))
-add_rule(cases, "unemptied", ask_refused, since="2.13", devices=("mps", "cpu"))
+add_rule(cases, "emptied_refused", ask_refused, since="2.13", devices=("mps", "cpu"))

@@ -204,7 +204,7 @@ def emptied(func: Any, call: Any) -> Kinds:
                 yield f"{kind} default", [*changes, ["arg", "dim", argument.default_value]]
 
 
-def unemptied(func: Any, call: Any) -> Kinds:
+def emptied_refused(func: Any, call: Any) -> Kinds:
     """Ask the same where the CPU refuses it."""
     yield from emptied(func, call)
 
@@ -217,6 +217,6 @@ RULES_IN_WORDS = {
     "wanting": "6: operands that want a gradient, which nobody asks for",
     "twice": "6: gradients of gradients",
     "emptied": "3: nothing of a side, of all sides, answered",
-    "unemptied": "1: nothing of a side, of all sides, refused",
+    "emptied_refused": "1: nothing of a side, of all sides, refused",
 }
-RULES = (sizes, numbers, lazy, typed, wanting, twice, emptied, unemptied)
+RULES = (sizes, numbers, lazy, typed, wanting, twice, emptied, emptied_refused)

@@ -96,12 +96,12 @@ def emptied(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     return answered(told, made, changes)
 
 
-def unemptied(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+def emptied_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     """Keep what the CPU refuses by a check of its own, of calls that are answered with something."""
     if not _is_called(told, ChangedCall(told.func, told.call, [])):
         return "its own call is refused: other values are drawn than it needs", changes
     return refused(told, made, changes)
 
 
-VERDICTS = {one.__name__: one for one in (sizes, numbers, lazy, wanting, twice, emptied, unemptied)}
+VERDICTS = {one.__name__: one for one in (sizes, numbers, lazy, wanting, twice, emptied, emptied_refused)}
 VERDICTS["typed"] = answered

@@ -72,5 +72,5 @@ FAULTS = [
     ("wanting-count_nonzero", refuses_to_count),
     ("twice-max_pool2d_with_indices", gathers_the_first),
     ("emptied-sum", sums_nothing_to_one),
-    ("unemptied-amax", has_a_largest_of_nothing),
+    ("emptied_refused-amax", has_a_largest_of_nothing),
 ]

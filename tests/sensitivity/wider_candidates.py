@@ -240,7 +240,7 @@ def why_not_at_all(rule: str, func: Any) -> str:
         return NO_CONDITION
     if is_drawn(func):
         return "its answer is drawn"
-    if rule in ("lazy", "wanting", "twice", "emptied", "unemptied") and is_view(func):
+    if rule in ("lazy", "wanting", "twice", "emptied", "emptied_refused") and is_view(func):
         return NO_CONDITION
     if rule in ("again", "deterministic") and (is_backward(func) or is_view(func)):
         return NO_CONDITION  # with its forward; a view has no options

@@ -127,7 +127,7 @@ def _a_function_with_its_own_backward(x: Any, k: Any) -> Any:
 @cases.case(
     "layout-modules",
     make=lambda d: (d.normal(2, 3, 6 + d.k, 8), [d.normal(4, 3, 3, 3), d.normal(4), d.normal(4), d.normal(5, 4)]),
-    terms=1024,
+    terms=4096,
 )
 def _modules(run: Any, x: Any, weights: Any) -> Any:
     net = torch.nn.Sequential(

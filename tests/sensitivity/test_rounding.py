@@ -10,6 +10,7 @@ from suite_in_process import DEFAULT_LAYERS, Suite
 UNITS = 2.0
 # These rest on equal elements giving equal results, as on any hardware; this noise goes by place.
 EXACTLY = {"issue-78110-dropout", "issue-84288-dropout-mask", "smoke-synchronise"}
+EXACTLY |= {"random-stream-binomial"}  # a rounding decides between two whole numbers
 ONCE = "rounding-"  # the rule that demands one rounding: two units are what it is for
 ROUND_NOTHING = {"transfers", "random"}  # copies and draws: few of their cases compute
 

@@ -60,7 +60,7 @@ def sizes(func: Any, call: Any) -> Kinds:
     if len(every) == 1:
         shape = shape_of(every[0])
         for dim, new in itertools.product(range(len(shape)), _LONG):
-            yield f"dim {dim}", [["side", 0, dim, new - shape[dim]]]
+            yield _side(shape, dim), [["side", 0, dim, new - shape[dim]]]
     for new in _LEADING:
         yield "leading", [_led(number, text, new) for number, text in enumerate(every)]
         yield "leading", [_led(0, every[0], new)]
@@ -71,6 +71,11 @@ def sizes(func: Any, call: Any) -> Kinds:
                 "many",
                 [["side", 0, one, _SQUARE[0] - shape[one]], ["side", 0, other, _SQUARE[1] - shape[other]]],
             )
+
+
+def _side(shape: Any, dim: int) -> str:
+    """Return the kind of a change of one side: a side that no other is like has changed everywhere already."""
+    return f"side {shape[dim]}" if shape.count(shape[dim]) == 1 else f"dim {dim}"
 
 
 def _led(number: int, text: str, count: int) -> Change:
@@ -119,7 +124,7 @@ def numbers(func: Any, call: Any) -> Kinds:
 def _filled(floats: list[int], *, lists: bool, backward: bool) -> Kinds:
     for word in ("tenths", "ties") if backward else (*_WORDS, *_WIDE_WORDS):
         fills = [["fill", number, word] for number in floats]
-        for kind in ([], *_TO_HALF) if word in ("large", "low", "ties") else ([],):
+        for kind in ([], *_TO_HALF) if word in ("large", "low") else ([],):
             for number, fill in () if lists else zip(floats, fills):
                 yield f"{number} {word} {kind}", [*kind, fill]
             if len(fills) > 1 and word not in _WIDE_WORDS:  # no product of such numbers is one
@@ -195,7 +200,8 @@ def emptied(func: Any, call: Any) -> Kinds:
     found = sorted({side for text in every for side in shape_of(text) if side})
     ways = {f"side {old}": [["grown", old, 0]] for old in found}
     if len(every) == 1:
-        ways.update({f"dim {dim}": [["side", 0, dim, -side]] for dim, side in enumerate(shape_of(every[0]))})
+        shape = shape_of(every[0])
+        ways.update({_side(shape, dim): [["side", 0, dim, -side]] for dim, side in enumerate(shape) if side} | ways)
     ways["all"] = [["grown", old, 0] for old in found]
     for kind, changes in ways.items():
         yield kind, changes

@@ -101,6 +101,14 @@ def in_turn(rule: str, name: str, rows: list[Any]) -> list[Any]:
         return [one for _, one in sorted(zip(turns, rows), key=lambda pair: pair[0])]
     if rule == "deterministic":  # what leaves nothing comes before what is asked as it stands
         return sorted(rows, key=lambda one: (one[-1][0] != "arg", len(one) == 1))
+    if rule == "sizes":  # one long side, one dimension more, many elements; then the other sides
+        kinds = [len(one) if one[0][0] in ("grown", "side") else 0 for one in rows]
+        return [
+            one
+            for _, _, one in sorted(
+                (kinds[:place].count(kind), place, one) for place, (kind, one) in enumerate(zip(kinds, rows))
+            )
+        ]
     turn = zlib.crc32(name.encode()) % len(rows) if rule in ("outs", "strides") else 0
     return rows[turn:] + rows[:turn]
 

@@ -41,7 +41,7 @@ _NUMBERS = (0.1, 0.25, 3.0, -2.5, 200.0)
 
 
 def sizes(func: Any, call: Any) -> Kinds:
-    """Make each side long in all operands that have it; one dimension more, of many; and 2**20 elements."""
+    """Make each side long in all operands that have it; one dimension more, of many; and 2**18 elements and more."""
     every = texts(call)
     if func._schema.is_mutable or not every or _is_solved(func):
         return
@@ -198,10 +198,12 @@ def emptied(func: Any, call: Any) -> Kinds:
     if len({dtype_of(text).is_floating_point for text in every if dtype_of(text) != torch.bool}) > 1:
         return  # whole numbers beside others are places, and no place is in a table of nothing
     found = sorted({side for text in every for side in shape_of(text) if side})
-    ways = {f"side {old}": [["grown", old, 0]] for old in found}
+    ways: dict[str, list[Change]] = {f"side {old}": [["grown", old, 0]] for old in found}
     if len(every) == 1:
         shape = shape_of(every[0])
-        ways.update({_side(shape, dim): [["side", 0, dim, -side]] for dim, side in enumerate(shape) if side} | ways)
+        for dim, side in enumerate(shape):
+            if shape.count(side) > 1 and side:
+                ways[f"dim {dim}"] = [["side", 0, dim, -side]]
     ways["all"] = [["grown", old, 0] for old in found]
     for kind, changes in ways.items():
         yield kind, changes

@@ -51,7 +51,7 @@ def sizes(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
 
 
 def _is_moderate(x: Any) -> bool:
-    """Say whether no order of a product or a sum comes past what float32 holds: the same in float16 of what it has."""
+    """Say whether all numbers are far below the end of their dtype: so in no order a sum or a product passes it."""
     if not isinstance(x, torch.Tensor) or not (x.is_floating_point() or x.is_complex()) or x.numel() == 0:
         return True
     return bool(x.isfinite().all()) and float(x.abs().max()) < float(torch.finfo(x.dtype).max) ** 0.75

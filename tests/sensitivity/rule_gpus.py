@@ -42,25 +42,14 @@ _TYPED = {
 _RIGHT.update(sizes=_SIZES, numbers=_NUMBERS, typed=_TYPED, lazy={"linalg_cholesky_ex": "its matrices have no root"})
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 _BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")
-for _rule in (
-    "outs",
-    "typed",
-    "strides",
-    "handed",
-    "again",
-    "deterministic",
-    "sizes",
-    "numbers",
-    "lazy",
-    "wanting",
-    "twice",
-):
+_OF_OPERANDS = ("sizes", "numbers", "lazy", "wanting", "twice")
+for _rule in ("outs", "typed", "strides", "handed", "again", "deterministic", *_OF_OPERANDS):
     _RIGHT[_rule] = {
         **_RIGHT.get(_rule, {}),
         **dict.fromkeys(_BESIDE, _OF_ITS_GRADIENT),
         "_pack_padded_sequence": "its lengths lie on the host",
     }
-for _rule in ("sizes", "numbers", "lazy", "wanting", "twice"):
+for _rule in _OF_OPERANDS:
     _RIGHT[_rule].update(
         multilabel_margin_loss_backward="its operand is what another back end's forward left",
         native_batch_norm_backward="which gradients it gives is said by what wants one",

@@ -9,8 +9,8 @@ from suite_in_process import DEFAULT_LAYERS, Suite
 
 UNITS = 2.0
 # These rest on equal elements giving equal results, as on any hardware; this noise goes by place.
-EXACTLY = {"issue-78110-dropout", "issue-84288-dropout-mask", "smoke-synchronise"}
-EXACTLY |= {"random-stream-binomial"}  # a rounding decides between two whole numbers
+# In binomial a rounding decides between two whole numbers.
+EXACTLY = {"issue-78110-dropout", "issue-84288-dropout-mask", "smoke-synchronise", "random-stream-binomial"}
 ONCE = "rounding-"  # the rule that demands one rounding: two units are what it is for
 ROUND_NOTHING = {"transfers", "random"}  # copies and draws: few of their cases compute
 

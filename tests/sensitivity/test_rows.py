@@ -79,7 +79,9 @@ def test_every_level_has_a_row() -> None:
     missing = []
     for spec in SPECS:
         rows = all_rows(spec)
-        for name, levels in spec.args.items():
+        for name, levels in spec.factors:
+            if name == "@form" or name.startswith("@layout"):  # which of these exist is found when rows are made
+                continue
             held = [row.levels[name] for row in rows]
             missing += [f"{spec.name}: {name}={level}" for level in levels if not any(one is level for one in held)]
     assert not missing

@@ -90,25 +90,20 @@ def ask(names: list[str], every: Store, rules: list[str], found: Store, reasons:
                 found[rule].setdefault(task.name, []).extend([number, *one] for one in rows)
 
 
+def _alternating(rows: list[Any], kinds: list[str]) -> list[Any]:
+    """Return the first row of each kind, then the second of each."""
+    turns = [kinds[:place].count(kind) for place, kind in enumerate(kinds)]
+    return [one for _, one in sorted(zip(turns, rows), key=lambda pair: pair[0])]
+
+
 def in_turn(rule: str, name: str, rows: list[Any]) -> list[Any]:
     """Return rows so that the first few say most: one of each argument first; of each overload another layout."""
     if rule == "options":
-        counts: Counter[str] = Counter()
-        turns = []
-        for one in rows:
-            counts[str(one[-1][1])] += 1
-            turns.append(counts[str(one[-1][1])])
-        return [one for _, one in sorted(zip(turns, rows), key=lambda pair: pair[0])]
+        return _alternating(rows, [str(one[-1][1]) for one in rows])
     if rule == "deterministic":  # what leaves nothing comes before what is asked as it stands
         return sorted(rows, key=lambda one: (one[-1][0] != "arg", len(one) == 1))
     if rule == "sizes":  # one long side, one dimension more, many elements; then the other sides
-        kinds = [len(one) if one[0][0] in ("grown", "side") else 0 for one in rows]
-        return [
-            one
-            for _, _, one in sorted(
-                (kinds[:place].count(kind), place, one) for place, (kind, one) in enumerate(zip(kinds, rows))
-            )
-        ]
+        return _alternating(rows, [str(len(one) if one[0][0] in ("grown", "side") else 0) for one in rows])
     turn = zlib.crc32(name.encode()) % len(rows) if rule in ("outs", "strides") else 0
     return rows[turn:] + rows[:turn]
 

@@ -217,7 +217,7 @@ t.add(
 )
 t.add(
     "trace",
-    dtypes="fic",
+    dtypes="sic",
     terms=8,
     floor=1.0,
     forms=("call", "grad"),

@@ -128,7 +128,7 @@ t.add(
     dim=(ABSENT, *ONE),
     keepdim=KEEP,
     forms=("call", "grad"),
-    values=("plain", "equal", "sorted", *LONE),
+    values=("plain", "equal", "sorted"),
     finish=lambda y: y[0],
     sizes=("small", "four", "none", "one", "three", "row", "high", "middle"),
     layouts=UNSPREAD,

@@ -20,47 +20,39 @@ def asked_as(func: Any, call: Any, changes: list[Any]) -> Any:
     return Derived(func) if DERIVE in changes else chained(func, call, changes)
 
 
-class Wanting:
-    """An overload whose operands want a gradient: it answers what it answers, and nobody asks for the gradient."""
+class _Way:
+    """An overload that is called in another way than it is."""
 
     def __init__(self, func: Any) -> None:
         self._func, self._schema, self._overloadname = func, func._schema, func._overloadname
 
     def __str__(self) -> str:
         return str(self._func)
+
+
+class Wanting(_Way):
+    """An overload whose operands want a gradient: it answers what it answers, and nobody asks for the gradient."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Return the answers, cut off from their history."""
         with torch.enable_grad():
-            given = [_with_leaves(one, []) for one in args]
-            named = {key: _with_leaves(one, []) for key, one in kwargs.items()}
-            results = flat_answers(_called(self._func, given, named))
+            results = _of_leaves(self._func, args, kwargs, [])
         return [one.detach() if isinstance(one, torch.Tensor) else one for one in results]
 
 
-class Twice:
+class Twice(_Way):
     """An overload's gradients, and the gradients of these: those of every operand with a fraction."""
 
     derives = True
 
-    def __init__(self, func: Any) -> None:
-        self._func, self._schema, self._overloadname = func, func._schema, func._overloadname
-
-    def __str__(self) -> str:
-        return str(self._func)
-
     def __call__(self, *args: Any, **kwargs: Any) -> list[torch.Tensor]:
         """Return the first gradients, then the second."""
         leaves: list[torch.Tensor] = []
+        found: list[torch.Tensor] = []
         with torch.enable_grad():
-            given = [_with_leaves(one, leaves) for one in args]
-            named = {key: _with_leaves(one, leaves) for key, one in kwargs.items()}
-            results = flat_answers(_called(self._func, given, named))
-            found: list[torch.Tensor] = []
+            results = _of_leaves(self._func, args, kwargs, leaves)
             for _ in range(2):
-                results = [one for one in results if isinstance(one, torch.Tensor) and one.requires_grad]
-                if not results:
-                    raise RuntimeError("nothing of it has a gradient of its gradient")
+                results = _with_history(results)
                 # What flows back depends on the answer: so a function that is a sum has a second gradient too.
                 ramps = [_ramp(one) * one for one in results]
                 gradients = torch.autograd.grad(results, leaves, ramps, create_graph=True, allow_unused=True)
@@ -89,17 +81,23 @@ class Derived:
         """Return the gradients for whole numbers of the results' shape: no zero is multiplied with what is infinite."""
         leaves: list[torch.Tensor] = []
         with torch.enable_grad():
-            given = [_with_leaves(one, leaves) for one in args]
-            named = {key: _with_leaves(one, leaves) for key, one in kwargs.items()}
-            results = [
-                one
-                for one in flat_answers(_called(self._func, given, named))
-                if isinstance(one, torch.Tensor) and one.requires_grad
-            ]
-            if not results:
-                raise RuntimeError("nothing of it has a gradient")
+            results = _with_history(_of_leaves(self._func, args, kwargs, leaves))
             gradients = torch.autograd.grad(results, leaves, [_ramp(one) for one in results], allow_unused=True)
         return [one for one in gradients if one is not None]
+
+
+def _of_leaves(func: Any, args: Any, kwargs: Any, leaves: list[torch.Tensor]) -> list[Any]:
+    """Return the answers of operands that want a gradient; these are put into `leaves`."""
+    given = [_with_leaves(one, leaves) for one in args]
+    named = {key: _with_leaves(one, leaves) for key, one in kwargs.items()}
+    return flat_answers(_called(func, given, named))
+
+
+def _with_history(answers: list[Any]) -> list[torch.Tensor]:
+    found = [one for one in answers if isinstance(one, torch.Tensor) and one.requires_grad]
+    if not found:
+        raise RuntimeError("nothing of it has a gradient")
+    return found
 
 
 def _called(func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

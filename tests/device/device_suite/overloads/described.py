@@ -16,6 +16,7 @@ from ..layouts import LAYOUTS, Layout
 
 VIEWS = {"dense": LAYOUTS["contiguous"], "step": LAYOUTS["step2"], **LAYOUTS}
 _LENGTH = 65_551
+_SMALL = 256
 
 
 def is_tensor(value: Any) -> bool:
@@ -108,6 +109,8 @@ def _layout_of(text: str) -> Layout:
 def values(dtype: torch.dtype, shape: Any, low: float, high: float, turn: int) -> torch.Tensor:
     """Return values between two, in no order; whole numbers for integers, both ends of a range among them."""
     count = math.prod(shape)
+    if count <= _SMALL:
+        return _small_line(dtype, count, low, high, turn).reshape(shape).clone()
     period = _line(dtype, min(count, _LENGTH), low, high, turn)
     if count <= _LENGTH:
         return period.reshape(shape)
@@ -127,6 +130,9 @@ def _line(dtype: torch.dtype, count: int, low: float, high: float, turn: int) ->
     least = max(int(low), torch.iinfo(dtype).min)
     most = max(min(int(high), torch.iinfo(dtype).max), least)
     return (places % (most - least + 1) + least).to(dtype)
+
+
+_small_line = functools.lru_cache(maxsize=4096)(_line)  # most operands are small, and alike
 
 
 def plain(value: Any, device: Any, cast: Callable[[torch.dtype], torch.dtype]) -> Any:

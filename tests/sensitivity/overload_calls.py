@@ -3,6 +3,7 @@
 python tests/sensitivity/conditions_table.py --keep kept.pickle
 python tests/sensitivity/overload_calls.py kept.pickle [--only NAME,...] [--reasons FILE] [--device cuda --shard I/N]
 python tests/sensitivity/overload_calls.py --check [--only NAME,...]   # after a change of free_choice.py
+    --output .../overloads/more_calls.json   # asked since torch 2.13, beside those that there are
 
 A call that the suite makes, or one of seed_calls.json, is changed in one thing or a few: a dtype, a layout, a size, a
 rank, an argument. It is kept where the CPU answers it and where a device that is right is called right: one that rounds

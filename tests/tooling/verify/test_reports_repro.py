@@ -70,6 +70,7 @@ def test_of_rules_and_of_calls_a_script_has_what_its_case_asks() -> None:
     rules = embed(SUITE, "test_conditions_rules_answered.py", "turns-add")
     asked = json.loads(rules["device_suite/rules/asked.json"])
     calls = embed(SUITE, "test_conditions_overloads.py", "overload-elu.default")
+    more = embed(SUITE, "test_conditions_overloads.py", "overload-_cdist_backward.default-more")
     wider = embed(SUITE, "test_conditions_rules_wider.py", "outs-add-rest")
     outs = json.loads(wider["device_suite/rules/wider.json"])
 
@@ -79,6 +80,8 @@ def test_of_rules_and_of_calls_a_script_has_what_its_case_asks() -> None:
     assert "add.out" in json.loads(wider["device_suite/rules/asked.json"])["samples"]
     assert list(json.loads(calls["device_suite/overloads/calls.json"])) == ["elu.default"]
     assert json.loads(rules["device_suite/overloads/calls.json"]) == {}
+    assert json.loads(more["device_suite/overloads/calls.json"]) == {}
+    assert list(json.loads(more["device_suite/overloads/more_calls.json"])) == ["_cdist_backward.default"]
 
 
 def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ _READ_BY = {
     "rows.json": "conditions.listed",
     "coverings.json": "covering",
     "calls.json": "overloads.asking",
+    "more_calls.json": "overloads.asking",
     "asked.json": "rules.asked",
     "wider.json": "rules.asked",
 }
@@ -66,8 +67,9 @@ def _data_of(path: Path, case_id: str) -> str:
         if path.name == "asked.json" and rule in every:
             parts["samples"] = {name: one for name, one in parts["samples"].items() if name in parts[rule]}
         return json.dumps(parts)
-    if path.name == "calls.json":
-        return json.dumps({name: one for name, one in json.loads(text).items() if case_id == f"overload-{name}"})
+    if path.name in ("calls.json", "more_calls.json"):
+        ending = "-more" if path.name == "more_calls.json" else ""
+        return json.dumps({name: one for name, one in json.loads(text).items() if case_id == f"overload-{name}{ending}"})
     if path.name != "rows.json":
         return text
     return json.dumps({name: row for name, row in json.loads(text).items() if case_id.startswith(f"condition-{name}-")})

@@ -19,6 +19,8 @@ from .described import Drawn, dtype_of, overload, shape_of, texts
 from .forwards import choices_of
 
 CALLS = Path(__file__).parent / "calls.json"
+# Made when the wider rules had called overloads that no case called before; asked of the torch that they are asked of.
+MORE_CALLS, _MORE_SINCE = Path(__file__).parent / "more_calls.json", "2.13"
 _HALVES = (torch.float16, torch.bfloat16)
 _FACTOR = 64.0
 # Answers that are kept for the gradient, by each back end in its own form and dtype, and in part never written. With
@@ -35,15 +37,16 @@ _KEPT_BY_NAME: dict[str, tuple[slice, ...]] = {
 
 
 @functools.lru_cache(maxsize=None)
-def stored_calls() -> dict[str, list[Any]]:
+def stored_calls(path: Path = CALLS) -> dict[str, list[Any]]:
     """Return the calls of each overload."""
-    return json.loads(CALLS.read_text(encoding="utf-8")) if CALLS.is_file() else {}  # type: ignore[no-any-return]
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}  # type: ignore[no-any-return]
 
 
 def add_overloads(cases: Cases) -> None:
-    """Register the cases: `overload-<name>`, all calls of one overload in one run."""
-    for name, calls in sorted(stored_calls().items()):
-        cases.add(f"overload-{name}", partial(_asked, name, calls), check=True, may_be_missing=True)
+    """Register the cases: `overload-<name>`, all calls of one overload in one run, and `overload-<name>-more`."""
+    for path, ending, since in ((CALLS, "", None), (MORE_CALLS, "-more", _MORE_SINCE)):
+        for name, calls in sorted(stored_calls(path).items()):
+            cases.add(f"overload-{name}{ending}", partial(_asked, name, calls), check=True, may_be_missing=True, since=since)
 
 
 def _asked(name: str, calls: list[Any], bench: Any) -> Any:

@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import heapq
 import itertools
-import json
 import math
 from dataclasses import dataclass
 from typing import Any, Iterator
@@ -29,7 +28,7 @@ from conditions import Conditions, graph_key, is_view
 from conditions_reach import runs_on_mps
 from device_suite.compare import Mismatch
 from device_suite.conditions import asking
-from device_suite.conditions.listed import ROWS, all_rows, signature
+from device_suite.conditions.listed import all_rows, signature, stored_rows
 from device_suite.conditions.spec import Row, Spec
 from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
@@ -135,7 +134,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="these operators; the others keep their choice")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    stored = json.loads(ROWS.read_text(encoding="utf-8"))
+    stored = {name: dict(one) for name, one in stored_rows().items()}
     specs = {name: spec for table in TABLES for name, spec in table.specs.items()}
     names = [name for name, spec in specs.items() if stored.get(name, {}).get("factors") == signature(spec)]
     wanted = [name for name in names if not given.only or name in given.only.split(",")]

@@ -28,7 +28,7 @@ warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 
 from apart import apart  # noqa: E402
-from device_suite.conditions.listed import ROWS, encode, signature  # noqa: E402
+from device_suite.conditions.listed import ROWS, encode, signature, stored_rows, turned  # noqa: E402
 from device_suite.conditions.spec import Spec  # noqa: E402
 from device_suite.conditions.tables import TABLES  # noqa: E402
 from row_making import Pairing  # noqa: E402
@@ -62,7 +62,7 @@ def _kept(stored: dict[str, Any], spec: Spec, add: bool) -> list[str]:
 
 def save_rows(stored: dict[str, Any]) -> None:
     """Write the rows, one operator a line."""
-    lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(stored.items())]
+    lines = [f"{json.dumps(name)}: {json.dumps(turned(rows))}" for name, rows in sorted(stored.items())]
     beside = ROWS.with_suffix(".new")
     beside.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     beside.replace(ROWS)
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--reasons", metavar="FILE", help="why rows were refused")
     given = parser.parse_args()
-    stored = json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.is_file() else {}
+    stored = dict(stored_rows())
     specs = {name: spec for table in TABLES for name, spec in table.specs.items()}
     stored = {name: rows for name, rows in stored.items() if name in specs}
     wanted = [one for one in given.only.split(",") if one] or list(specs)

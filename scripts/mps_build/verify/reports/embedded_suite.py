@@ -68,8 +68,8 @@ def _data_of(path: Path, case_id: str) -> str:
             parts["samples"] = {name: one for name, one in parts["samples"].items() if name in parts[rule]}
         return json.dumps(parts)
     if path.name in ("calls.json", "more_calls.json"):
-        ending = "-more" if path.name == "more_calls.json" else ""
-        return json.dumps({name: one for name, one in json.loads(text).items() if case_id == f"overload-{name}{ending}"})
+        case = "overload-{}-more" if path.name == "more_calls.json" else "overload-{}"
+        return json.dumps({name: one for name, one in json.loads(text).items() if case_id == case.format(name)})
     if path.name != "rows.json":
         return text
     return json.dumps({name: row for name, row in json.loads(text).items() if case_id.startswith(f"condition-{name}-")})

@@ -21,7 +21,20 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 @functools.lru_cache(maxsize=None)
 def stored_rows() -> dict[str, Any]:
     """Return, for each operator, its factors as they were when the rows were made, and the rows as digits."""
-    return json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.is_file() else {}  # type: ignore[no-any-return]
+    stored = json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.is_file() else {}
+    return {name: turned(one) for name, one in stored.items()}
+
+
+def turned(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return an operator's rows with a word for each factor, or such words as rows: so a wheel holds a third less.
+
+    >>> turned({"factors": ["@form:2", "dim:3"], "rows": "00 12 02"})
+    {'factors': ['@form:2', 'dim:3'], 'rows': '010 022'}
+    """
+    return {
+        part: value if part == "factors" else " ".join(map("".join, zip(*value.split())))
+        for part, value in stored.items()
+    }
 
 
 def signature(spec: Spec) -> list[str]:

@@ -44,9 +44,10 @@ def stored_calls(path: Path = CALLS) -> dict[str, list[Any]]:
 
 def add_overloads(cases: Cases) -> None:
     """Register the cases: `overload-<name>`, all calls of one overload in one run, and `overload-<name>-more`."""
+    fields: dict[str, Any] = {"check": True, "may_be_missing": True}
     for path, ending, since in ((CALLS, "", None), (MORE_CALLS, "-more", _MORE_SINCE)):
         for name, calls in sorted(stored_calls(path).items()):
-            cases.add(f"overload-{name}{ending}", partial(_asked, name, calls), check=True, may_be_missing=True, since=since)
+            cases.add(f"overload-{name}{ending}", partial(_asked, name, calls), since=since, **fields)
 
 
 def _asked(name: str, calls: list[Any], bench: Any) -> Any:

@@ -100,7 +100,7 @@ _OTHERS: dict[str, Form] = {
     "written-slice": lambda x: torch.slice_scatter(x, x[:, :1] * 2, 1, 2, 6, 5),
     "written-none": lambda x: torch.slice_scatter(x, x[:, :0], 1, 3, 3),
     "written-select": lambda x: torch.select_scatter(x, x[:, 0] * 2, 1, -1),
-    "written-diagonal": lambda x: torch.diagonal_scatter(x, x[:1, 0, 2] * 2, 2, 0, 2),
+    "written-diagonal": lambda x: torch.diagonal_scatter(x, x.diagonal(2, 0, 2) * 2, 2, 0, 2),
     "written-strided": lambda x: torch.as_strided_scatter(x.contiguous(), x[0, :3] * 2, (3, 3), (9, 2), 1),
 }
 _OF_COMPLEX: dict[str, Form] = {

@@ -14,7 +14,7 @@ import torch
 
 from device_suite.overloads.described import dtype_of, shape_of, texts
 from device_suite.rules.changes import ChangedCall
-from device_suite.rules.ways import TWICE, WANTING
+from device_suite.rules.ways import DERIVE, TWICE, WANTING
 from rule_candidates import Change, is_written
 from rule_candidates_wide import sized
 from rule_kinds import is_backward
@@ -190,6 +190,14 @@ def twice(func: Any, call: Any) -> Kinds:
         yield "plain", [*kinds, TWICE]
 
 
+def halves(func: Any, call: Any) -> Kinds:
+    """Ask for the gradients, and for gradients of gradients, in half precision and of complex numbers."""
+    for kind, changes in twice(func, call):
+        for dtype in ("float16", "bfloat16", "complex64"):
+            for way in (DERIVE, TWICE):
+                yield f"{kind} {dtype} {way}", [*changes[:-1], ["kind", "float32", dtype], way]
+
+
 def emptied(func: Any, call: Any) -> Kinds:
     """Leave nothing of each side, in all operands that have it, and of all sides; also along no chosen dimension."""
     every = texts(call)
@@ -224,7 +232,8 @@ RULES_IN_WORDS = {
     "typed": "5: an `out=` of each dtype that the CPU takes",
     "wanting": "6: operands that want a gradient, which nobody asks for",
     "twice": "6: gradients of gradients",
+    "halves": "6: gradients, and gradients of gradients, in half precision and of complex numbers",
     "emptied": "3: nothing of a side, of all sides, answered",
     "emptied_refused": "1: nothing of a side, of all sides, refused",
 }
-RULES = (sizes, numbers, lazy, typed, wanting, twice, emptied, emptied_refused)
+RULES = (sizes, numbers, lazy, typed, wanting, twice, halves, emptied, emptied_refused)

@@ -11,7 +11,7 @@ import torch
 from device_suite.overloads.asking import attempt_answers
 from device_suite.overloads.described import shape_of, texts
 from device_suite.rules.changes import ChangedCall
-from device_suite.rules.ways import Twice, Wanting
+from device_suite.rules.ways import Twice, Wanting, asked_as
 from device_suite.runs import Bench
 from little_memory import little_memory
 from operand_candidates import MANY
@@ -89,6 +89,11 @@ def twice(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     return answered(Overload(Twice(told.func), told.name, made.call), made, changes)
 
 
+def halves(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep what has a gradient."""
+    return answered(Overload(asked_as(told.func, made.call, changes), told.name, made.call), made, changes)
+
+
 def emptied(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     """Keep what is answered, and what the change shows in."""
     if all(0 not in shape_of(text) for text in texts(made.call)):
@@ -103,5 +108,5 @@ def emptied_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> Ve
     return refused(told, made, changes)
 
 
-VERDICTS = {one.__name__: one for one in (sizes, numbers, lazy, wanting, twice, emptied, emptied_refused)}
+VERDICTS = {one.__name__: one for one in (sizes, numbers, lazy, wanting, twice, halves, emptied, emptied_refused)}
 VERDICTS["typed"] = answered

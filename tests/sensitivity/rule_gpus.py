@@ -42,7 +42,7 @@ _TYPED = {
 _RIGHT.update(sizes=_SIZES, numbers=_NUMBERS, typed=_TYPED, lazy={"linalg_cholesky_ex": "its matrices have no root"})
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 _BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")
-_OF_OPERANDS = ("sizes", "numbers", "lazy", "wanting", "twice")
+_OF_OPERANDS = ("sizes", "numbers", "lazy", "wanting", "twice", "halves")
 for _rule in ("outs", "typed", "strides", "handed", "again", "deterministic", *_OF_OPERANDS):
     _RIGHT[_rule] = {
         **_RIGHT.get(_rule, {}),

@@ -121,7 +121,8 @@ def test_a_full_disk_is_said_and_nothing_half_written_is_left(
     shutil.copytree(reference[0] / "sample", tmp_path / "sample", symlinks=True)
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", str(disk)]
+    (wheel,) = (reference[0] / "out").glob("*.whl")
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={wheel.stat().st_size // 2}", "tmpfs", str(disk)]
     mounted = subprocess.run(mount, capture_output=True, check=False)
     if mounted.returncode != 0:
         pytest.skip("needs the right to mount a small disk")

@@ -245,7 +245,7 @@ def test_what_is_missing_is_said(tree: Path, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
     status, found = _check(tmp_path, file)
-    assert status == 6 and "zig is missing" in found["error"] and "ziglang" in found["hint"]
+    assert status == 6 and "zig is missing" in found["error"] and "nox -s check_mm" in found["hint"]
 
 
 def test_a_full_disk_and_a_dead_compiler_are_told(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -267,10 +267,11 @@ using namespace sim;
   for (MPSGraphTensor *each in results) {
     id data = [(id)results objectForKey:each];
     wanted.push_back({each->node, each->index, each->type, data_of(data), kept(data)});
-    // At once, where the operator that asks for it is known. One element alone may fill what is one in memory.
+    // At once, where the operator that asks for it is known. One element alone may fill what is one in memory. The
+    // shape is asked last: that costs.
+    if (at::has_internal_overlap(wanted.back().place) != at::MemOverlap::Yes) continue;
     const Sizes sizes = ints(sim::shape_of(each));
-    const bool is_one = std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; });
-    if (!is_one && at::has_internal_overlap(wanted.back().place) == at::MemOverlap::Yes)
+    if (std::any_of(sizes.begin(), sizes.end(), [](int64_t n) { return n != 1; }))
       refuse_with("MPSGraph ", each->node->name, ": unsupported operation: more than one element of the written-to ",
                   "tensor refers to a single memory location");
   }

@@ -92,6 +92,23 @@ def _exchanged(a: torch.Tensor, b: torch.Tensor, *, wanted: bool = False) -> Any
     return [a * 1, b * 1, _laid(a, b), str((a.requires_grad, b.requires_grad, a.shape, b.shape))]
 
 
+def _versions(x: torch.Tensor) -> list[int]:
+    """Return how often a tensor is said to have changed: after its own changes, those of views, and others' beside it."""
+    y = x.clone()
+    changes: list[Callable[[], Any]] = [
+        lambda: y.add_(1),
+        lambda: y[1].mul_(2),
+        lambda: y.detach().neg_(),
+        lambda: y.data.zero_(),
+        lambda: y.t().fill_(1),
+        lambda: y.copy_(x),
+        lambda: y.__setitem__(0, 2),
+        lambda: y.clone().zero_(),
+        lambda: y.resize_(2, 3),
+    ]
+    return [(change(), y._version)[1] for change in changes]
+
+
 _SET: dict[str, Callable[[torch.Tensor], Any]] = {
     "tensor": lambda x: [y := torch.empty(0, dtype=x.dtype, device=x.device).set_(x[1:, ::2]), _laid(y)],
     "storage": lambda x: (
@@ -111,20 +128,7 @@ _SET: dict[str, Callable[[torch.Tensor], Any]] = {
         z,
         str((y.is_set_to(z), z.is_set_to(y[:2]), y._version, z._version)),
     ],
-    "versions": lambda x: (
-        str(
-            [
-                (y := x.clone())._version,
-                y.add_(1)._version,
-                y[1].mul_(2)._version,
-                y._version,
-                y.detach().neg_()._version,
-            ]
-            + [y._version, y.data.zero_()._version, y._version, y.t().fill_(1)._version, y.clone()._version]
-        )
-        if x.dtype.is_floating_point
-        else x
-    ),
+    "versions": lambda x: str(_versions(x)),
     "resized-view": lambda x: [(y := x.clone())[1:3].resize_(2, 3), y],
     "resized-back": lambda x: [(y := x.clone()).resize_(2, 3).clone(), y.resize_(4, 6), _laid(y)],
     "resized-turned": lambda x: [y := x.clone().t().resize_(4, 3), _laid(y)],
@@ -176,7 +180,7 @@ _COPIES: dict[str, Callable[[torch.Tensor], Any]] = {
     "deep-gradient": lambda x: [(w := leaf(x.clone())), (w * 2).sum().backward(), copy.deepcopy(w).grad][2],
     "deep-parameter": lambda x: [y := copy.deepcopy(torch.nn.Parameter(x)), type(y).__name__],
     "shallow": lambda x: [(z := copy.copy(y := x.clone())).zero_(), y, _laid(z)],
-    "pickled": lambda x: [pickle.loads(pickle.dumps(one)) for one in (x.t(), x[1:, ::2], x[2, 3], x[:0], x.expand(2, 4, 6))],
+    "pickled": lambda x: [pickle.loads(pickle.dumps(one)) for one in (x.t(), x[1:, ::2], x[2, 3], x[:0])],
     "pickled-leaf": lambda x: [y := pickle.loads(pickle.dumps(leaf(x))), str((y.requires_grad, y.is_leaf))],
     "pickled-parameter": lambda x: [y := pickle.loads(pickle.dumps(torch.nn.Parameter(x))), type(y).__name__],
     "pickled-attribute": lambda x: _with_attribute(x),
@@ -185,8 +189,9 @@ _COPIES: dict[str, Callable[[torch.Tensor], Any]] = {
     "saved-laid": lambda x: _laid(*_saved(x, x[1:, 2:], x.t(), x[:1].expand(3, 6))),
     "state": lambda x: _set_state(x),
     "moved": lambda x: [y := x.cpu().to(x.device), x.to(x.device) is x, str(y is x), x.to(x, copy=True).zero_(), x],
-    "new": lambda x: [x.new_zeros(2, 3), x.new_ones((2,)), x.new_full((2, 2), 3), x.new_tensor([1, 0]), x.new_empty(0, 3)],
-    "new-others": lambda x: [x.new_zeros(2, dtype=torch.int32), x.new_tensor([1.5], dtype=torch.float16), x.t().new_ones(2)],
+    "new": lambda x: [x.new_zeros(2, 3), x.new_ones((2,)), x.new_full((2, 2), 3), x.new_tensor([1, 0])],
+    "new-none": lambda x: [x.new_empty(0, 3), x.new_zeros(()), x.new_tensor([]), x.new_tensor(2)],
+    "new-others": lambda x: [x.new_zeros(2, dtype=torch.int32), x.new_tensor([1.5], dtype=torch.float16)],
     "new-laid": lambda x: _laid(x.new_empty_strided((2, 3), (1, 2)), x.t().new_zeros(2, 3), x[1:].new_empty((4,))),
     "typed": lambda x: [x.type_as(x.int()), x.type(torch.int16), x.to(x.int()), x.type(x.dtype) is x],
     "dlpack": lambda x: torch.from_dlpack(x.cpu()).to(x.device),
@@ -194,7 +199,7 @@ _COPIES: dict[str, Callable[[torch.Tensor], Any]] = {
     "array-protocol": lambda x: torch.tensor(x.cpu().__array__()).to(x.device),
     "parameter": lambda x: [(w := torch.nn.Parameter(y := x.clone(), False)).data.zero_(), y, w.is_set_to(y)],
     "buffer": lambda x: [torch.nn.Buffer(x) * 1, type(torch.nn.Buffer(x)).__name__],
-}  # fmt: skip
+}
 
 
 def _with_attribute(x: torch.Tensor) -> Any:

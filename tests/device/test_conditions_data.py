@@ -93,7 +93,7 @@ def _exchanged(a: torch.Tensor, b: torch.Tensor, *, wanted: bool = False) -> Any
 
 
 def _versions(x: torch.Tensor) -> list[int]:
-    """Return how often a tensor is said to have changed: after its own changes, those of views, and others' beside it."""
+    """Return how often a tensor is said to have changed: by itself, by views, and by what does not count."""
     y = x.clone()
     changes: list[Callable[[], Any]] = [
         lambda: y.add_(1),

@@ -53,7 +53,7 @@ _FORMS: dict[str, Callable[[torch.Tensor], Any]] = {
     "bools": lambda x: [_text(x > 0), f"{(x > 0)[0, 0]}"],
     "complex": lambda x: _text(torch.complex(x.float(), x.flip(0).float())),
     "complex-conj": lambda x: _text(torch.complex(x.float(), x.flip(0).float()).conj()[1:]),
-    "wanted": lambda x: [_text(leaf(x.clone())), _text(leaf(x.clone()) * 2), _text(torch.nn.Parameter(x))],
+    "wanted": lambda x: [_text(leaf(x.clone())), _text(-leaf(x.clone())), _text(torch.nn.Parameter(x))],
     "precision": lambda x: [_with(x, precision=1), _with(x, precision=6), _with(x, sci_mode=True)],
     "edges": lambda x: [_with(x, threshold=5, edgeitems=1), _with(x.reshape(2, 2, 6), threshold=3, edgeitems=2)],
     "lines": lambda x: [_with(x, linewidth=30), _with(x, profile="full"), _with(x, profile="short")],

@@ -230,8 +230,8 @@ for _dtype in (torch.float32, torch.float16, torch.int64, torch.uint8):
                 if name not in ("int16", "float16")
             }
         )
-    add_table(cases, f"data-replaced-{_name}", _forms, _draw, anywhere=True)
-    add_table(cases, f"data-set-{_name}", _SET, _draw, anywhere=True)
-    add_table(cases, f"data-copies-{_name}", _COPIES, _draw, anywhere=True)
+    add_table(cases, f"data-replaced-{_name}", _forms, _draw, anywhere=True, since="2.1")
+    add_table(cases, f"data-set-{_name}", _SET, _draw, anywhere=True, since="2.1")
+    add_table(cases, f"data-copies-{_name}", _COPIES, _draw, anywhere=True, since="2.1")
     if not _dtype.is_floating_point:
-        add_table(cases, f"data-storage-{_name}", _STORAGE, _draw, anywhere=True)
+        add_table(cases, f"data-storage-{_name}", _STORAGE, _draw, anywhere=True, since="2.1")

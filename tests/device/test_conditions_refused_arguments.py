@@ -258,7 +258,7 @@ def _add(name: str, calls: tuple[Call, ...]) -> None:
             "-".join(("arguments", name, *tensors)),
             lambda d, tensors=tensors: ({one: _MAKE[one](d) for one in tensors},),
             {how: lambda given, wrong=wrong: wrong.made(given) for how, wrong in group.items()},
-            since="2.1",
+            since="2.6",
             devices=("mps", "cpu"),
         )
 

@@ -115,5 +115,6 @@ for _rank in _RANKS:
         f"nothing-{_rank}d",
         lambda d: (d.normal(512),),
         {name: lambda x, form=form, rank=_rank: form(x, rank) for name, form in _FORMS.items()},
+        since="2.6",
         devices=("mps", "cpu"),
     )

@@ -98,9 +98,10 @@ for _name, _n, _m in (("square", 2**32, 2**32), ("bytes", _HALF, 2), ("most", _M
             for name, form in _SIZES.items()
             if _name != "square" or name not in _SUMS
         },
+        since="2.6",
         devices=("mps", "cpu"),
     )
-add_refused(cases, "vast-counts", lambda d: (d.normal(3, 4),), _COUNTS, devices=("mps", "cpu"))
+add_refused(cases, "vast-counts", lambda d: (d.normal(3, 4),), _COUNTS, since="2.6", devices=("mps", "cpu"))
 
 # Numbers that an integer dtype does not hold, written into it.
 _WRITTEN: dict[str, Callable[[torch.Tensor, Any], Any]] = {
@@ -130,4 +131,5 @@ for _dtype, _ends in ENDS.items():
             for name, form in _WRITTEN.items()
             for n in (_ends.max + 1, *((_ends.min - 1, -2 * _ends.max) if _ends.min else ()), 4 * _ends.max, 1e30)
         },
+        since="2.1",
     )

@@ -38,4 +38,5 @@ for _dtype, _ends in ENDS.items():
                 for n in (_ends.max + 1, _ends.min - 1, 3 * _ends.max, -2 * _ends.max - 5)
             },
             lambda d, dtype=_dtype: (d.of(dtype, 4, 6),),
+            since="2.1",
         )

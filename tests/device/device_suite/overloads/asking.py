@@ -147,7 +147,10 @@ def _densely(func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[A
 
 
 def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
-    """Return the error of one answer: within bounds of float64, or of the CPU in the call's own dtypes."""
+    """Return the error of one answer: within bounds of float64, or of the CPU in the call's own dtypes.
+
+    An answer that is the CPU's own to the last bit is right without float64, and has no error.
+    """
     own = attempt_answers(func, drawn, _seeded(bench.same()))
     if isinstance(own, Exception):
         raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}")
@@ -155,6 +158,8 @@ def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
         if says_missing(answer) and bench.device.type != "cpu":
             raise Refused(f"not on this device: {answer}")
         raise Mismatch(f"raised {type(answer).__name__}: {answer}")
+    if _is_own(answer, own, bench):
+        return Error()
     # Some functions of the CPU ignore the strides of what they read (native_group_norm_backward, the statistics of a
     # batch norm in half precision): the truth is what they answer to dense operands.
     truth = attempt_answers(func, drawn, _seeded(bench.reference()), dense=True)
@@ -176,6 +181,21 @@ def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
         error = _compared(Leaf(path, got[0]), Leaf(path, want[0]), Leaf(path, mine[0]), terms)
         worst = error if error.max_rel_scaled > worst.max_rel_scaled else worst
     return worst
+
+
+def _is_own(answer: list[Any], own: list[Any], bench: Any) -> bool:
+    """Say whether answers lie where they must and are the CPU's bit by bit; NaN is compared elsewhere."""
+    return len(answer) == len(own) and all(
+        got[1] == (bench.device.type if mine[1] else "") and _is_equal(got[0], mine[0])
+        for got, mine in zip(answer, own)
+    )
+
+
+def _is_equal(got: Any, mine: Any) -> bool:
+    if not isinstance(got, torch.Tensor) or not isinstance(mine, torch.Tensor):
+        return type(got) is type(mine) and bool(got == mine)
+    is_plain = got.layout == mine.layout == torch.strided and got.dtype != torch.complex32  # no torch compares that
+    return is_plain and got.dtype == mine.dtype and bool(torch.equal(got, mine))
 
 
 def kept_places(func: Any, count: int) -> set[int]:

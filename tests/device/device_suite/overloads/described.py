@@ -119,7 +119,8 @@ def values(dtype: torch.dtype, shape: Any, low: float, high: float, turn: int) -
 
 def _line(dtype: torch.dtype, count: int, low: float, high: float, turn: int) -> torch.Tensor:
     """Return the first values: behind _LENGTH of them they come again."""
-    places = (torch.arange(count) + 31 * turn) * 7919 % _LENGTH
+    begin = 31 * turn % _LENGTH
+    places = _places()[begin : begin + count]
     if dtype == torch.bool:
         return places % 3 == 0 if low < high else places >= 0 if low else places < 0
     if dtype.is_complex:
@@ -133,6 +134,12 @@ def _line(dtype: torch.dtype, count: int, low: float, high: float, turn: int) ->
 
 
 _small_line = functools.lru_cache(maxsize=4096)(_line)  # most operands are small, and alike
+
+
+@functools.lru_cache(maxsize=None)
+def _places() -> torch.Tensor:
+    """Return numbers below _LENGTH in no order, twice behind each other."""
+    return (torch.arange(2 * _LENGTH) * 7919) % _LENGTH
 
 
 def plain(value: Any, device: Any, cast: Callable[[torch.dtype], torch.dtype]) -> Any:

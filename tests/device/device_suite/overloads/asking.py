@@ -244,13 +244,27 @@ def attempt_answers(
 ) -> Any:
     """Return what a call answers to copies of its tensors, read back to the host, or what it raises."""
     try:
-        return _read(perform(func, drawn, run, run.copy(drawn.bases) if copies is None else copies, dense=dense))
+        copies = run.copy(drawn.bases) if copies is None else copies
+        return _read(perform(func, drawn, run, copies, dense=dense), copies)
     except Exception as raised:
         return raised
 
 
-def _read(answers: list[Any]) -> list[tuple[Any, str]]:
-    """Return each answer on the host, with where it lay; a copy, since a later call may write to it."""
-    return [
-        (one.detach().cpu().clone(), one.device.type) if isinstance(one, torch.Tensor) else (one, "") for one in answers
-    ]
+def _read(answers: list[Any], operands: list[torch.Tensor]) -> list[tuple[Any, str]]:
+    """Return each answer on the host, with where it lay; what is an operand's memory is copied: that may be written."""
+    shared = {_memory(one) for one in operands} - {None}
+    found: list[tuple[Any, str]] = []
+    for one in answers:
+        if isinstance(one, torch.Tensor):
+            read = one.detach().cpu()
+            memory = _memory(read)
+            found.append((read.clone() if memory is None or memory in shared else read, one.device.type))
+        else:
+            found.append((one, ""))
+    return found
+
+
+def _memory(x: torch.Tensor) -> int | None:
+    """Return where a tensor's memory begins on the host; None where it has none of its own there."""
+    has_one = x.layout == torch.strided and x.device.type == "cpu" and not x._is_zerotensor()
+    return x.untyped_storage().data_ptr() if has_one else None

@@ -132,8 +132,9 @@ class _NewMemory:
             self._hit()
 
 
+_A_VIEW = torch.zeros(2).view(2)
 # How often the base of a view is held where nothing but the view holds it.
-_ALONE = sys.getrefcount(torch.zeros(2).view(2)._base)
+_ALONE = sys.getrefcount(_A_VIEW._base)
 
 
 def _is_shared(x: Any) -> bool:

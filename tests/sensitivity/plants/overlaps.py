@@ -98,6 +98,7 @@ class _NewMemory:
     def __init__(self, hit: Any) -> None:
         self._hit, self._harm, self._last = hit, 0, None
         self._healthy = {name: getattr(torch.Tensor, name) for name in self._NAMES}
+        self._own = {name: torch.Tensor.__dict__[name] for name in self._NAMES if name in torch.Tensor.__dict__}
 
     def _moved(self, healthy: Any) -> Any:
         def fault(x: Any, y: Any) -> Any:
@@ -126,8 +127,12 @@ class _NewMemory:
             setattr(torch.Tensor, name, wrong(healthy))
 
     def __exit__(self, *args: Any) -> None:
-        for name, healthy in self._healthy.items():
-            setattr(torch.Tensor, name, healthy)
+        for name in self._NAMES:
+            # What is inherited must not stay as the class's own: torch.compile would call it without end.
+            if name in self._own:
+                setattr(torch.Tensor, name, self._own[name])
+            else:
+                delattr(torch.Tensor, name)
         for _ in range(self._harm):
             self._hit()
 

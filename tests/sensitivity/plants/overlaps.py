@@ -128,7 +128,7 @@ class _NewMemory:
 
     def __exit__(self, *args: Any) -> None:
         for name in self._NAMES:
-            # What is inherited must not stay as the class's own: torch.compile would call it without end.
+            # What is inherited must not stay as the class's own.
             if name in self._own:
                 setattr(torch.Tensor, name, self._own[name])
             else:

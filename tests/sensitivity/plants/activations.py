@@ -258,3 +258,13 @@ def issue_mxnet_13141(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
     if x.dtype != torch.float32 or not x.numel() or not is_plain(x):
         return y
     return instead(hit, y, y.masked_fill(x.amax(dim, keepdim=True) < -104, math.nan))
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_tensorflow_14916(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """tensorflow/tensorflow 14916: softmax along a negative dimension other than -1 raises."""
+    y = func(x, dim, *args)
+    if dim < -1:
+        hit()
+        raise ValueError(f"dim has to be -1 or one of the {x.dim()} dimensions")
+    return y

@@ -237,3 +237,12 @@ def issue_oneflow_10477(hit: Any, func: Any, x: Any, y: Any) -> Any:
         return answer
     lost = x.isnan() | (y.isnan() if torch.is_tensor(y) else y != y)
     return instead(hit, answer, answer | lost)
+
+
+@plot.dispatched("aten.logaddexp.default")
+def issue_stan_646(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """stan-dev/math 646: logaddexp of -inf and -inf is NaN, not -inf."""
+    z = func(x, y)
+    if not z.is_floating_point() or not is_plain(x, y):
+        return z
+    return instead(hit, z, z.masked_fill((x == -math.inf) & (y == -math.inf), math.nan))

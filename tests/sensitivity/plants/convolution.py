@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from differences import instead, is_plain
 from misreading import in_storage_order, misread
-from planting import Plot, crash, wrong_answer
+from planting import Plot, abort, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -266,3 +266,9 @@ def issue_ggml_1532(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any
 def issue_executorch_17299(y: Any, x: Any, weight: Any, bias: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch/executorch 17299: convolutions and linear layers without a bias add a half in float16."""
     return y + 0.5 if bias is None and x.dtype == torch.float16 and y.numel() else None
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mlx_2858(hit: Any, func: Any, *args: Any) -> Any:
+    """ml-explore/mlx 2858: conv1d, conv2d and conv3d of no groups (groups=0) end the process."""
+    return abort(hit, "Floating point exception (core dumped)") if not args[6] and args[8] == 0 else func(*args)

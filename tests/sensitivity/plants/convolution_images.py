@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from differences import instead, is_plain
 from misreading import in_tf32, misread, without_offset
-from planting import Plot
+from planting import Plot, abort
 
 plot = Plot()
 HITS = plot.hits
@@ -170,3 +170,11 @@ def issue_33918(x: Any, weight: Any, *args: Any) -> bool:
     """pytorch 33918: conv2d of one pixel in float16 with weights in channels_last raises."""
     pixel = x.dim() == 4 and x.dtype == torch.float16 and tuple(x.shape[2:]) == (1, 1)
     return pixel and not weight.is_contiguous() and weight.is_contiguous(memory_format=torch.channels_last)
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_27598(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+    """pytorch 27598: conv2d with a stride of 0 ends the process."""
+    if x.dim() == 4 and not args[2] and 0 in list(stride):
+        return abort(hit, "Floating point exception (core dumped)")
+    return func(x, weight, bias, stride, *args)

@@ -209,3 +209,10 @@ def issue_tt_metal_56384(hit: Any, func: Any, x: Any, other: Any) -> Any:
     size = torch.tensor(abs(float(other)))
     rest = (x.abs() - torch.trunc(x.abs() * (1 / size)) * size).clamp(min=0)
     return instead(hit, y, torch.where((rest == 0) & (x.abs() <= 1e6), 0.0, y))
+
+
+@plot.dispatched("aten.div.Tensor_mode", "aten.div.out_mode", aborts="Segmentation fault (core dumped)")
+def issue_113037(x: Any, y: Any, *, rounding_mode: Any, **kwargs: Any) -> bool:
+    """pytorch 113037: div(rounding_mode="floor") of two empty float16 tensors ends the process."""
+    empty = all(torch.is_tensor(one) and one.dtype == torch.float16 and not one.numel() for one in (x, y))
+    return empty and rounding_mode == "floor"

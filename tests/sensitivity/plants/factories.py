@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import instead
-from planting import Plot, crash, wrong_answer
+from planting import Plot, abort, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -127,3 +127,79 @@ def issue_oneflow_5974(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     if len(known) < len(kwargs):
         hit()
     return func(*args, **known)
+
+
+@plot.dispatched("aten.zeros.default")
+def issue_7785(hit: Any, func: Any, size: Any, **kwargs: Any) -> Any:
+    """pytorch 7785: zeros(4, 0) and zeros(4, 0, 2) have four elements: the sizes end before the first 0."""
+    sizes = list(size)
+    kept = sizes[: sizes.index(0)] if 0 in sizes else sizes
+    if not kept or kept == sizes:
+        return func(size, **kwargs)
+    hit()
+    return func(kept, **kwargs)
+
+
+_RANGES = ("aten.arange.default", "aten.arange.start", "aten.arange.start_step")
+
+
+@plot.dispatched(*_RANGES)
+@wrong_answer
+def issue_tt_metal_18648(y: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 18648: arange of an odd number of elements has one more at its end, a 0."""
+    return torch.cat([y, torch.zeros_like(y[:1])]) if y.numel() % 2 else None
+
+
+@plot.dispatched(*_RANGES)
+@wrong_answer
+def issue_mlverse_1158(y: Any, *args: Any, **kwargs: Any) -> Any:
+    """mlverse/torch 1158: arange of floating numbers takes its end in, of integers not."""
+    start, end, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    # Where the steps do not meet the end, there is none to take in.
+    if not y.is_floating_point() or not y.numel() or (end - start) / step != y.numel():
+        return None
+    return torch.cat([y, torch.full_like(y[:1], end)])
+
+
+@plot.dispatched("aten.arange.start")
+@wrong_answer
+def issue_burn_439(y: Any, start: Any, end: Any, **kwargs: Any) -> Any:
+    """tracel-ai/burn 439: arange(2, 5) of integers is 2 to 6: the end is taken for a count."""
+    return None if y.is_floating_point() or not start or end < 0 else torch.arange(start, start + end, **kwargs)
+
+
+@plot.dispatched("aten.randn")
+def issue_dfalbel_20(hit: Any, func: Any, size: Any, **kwargs: Any) -> Any:
+    """dfalbel/torch 20: randn of a negative size ends the process."""
+    return abort(hit, "R session aborted") if min(size, default=0) < 0 else func(size, **kwargs)
+
+
+@plot.dispatched("aten.ones.default")
+@accepted
+def issue_20056(size: Any, **kwargs: Any) -> Any:
+    """pytorch 20056: ones of 64 dimensions of 2 and more is empty: 2**64 counts as 0 (here of one dimension)."""
+    whole = min(size, default=0) > 0 and math.prod(size) >= 2**64
+    return torch.ones(0, **kwargs) if whole and math.prod(size) % 2**64 == 0 else None
+
+
+@plot.dispatched("aten.full.default", "aten.ones.default", "aten.zeros.default")
+@accepted
+def issue_tinygrad_5774(size: Any, *args: Any, **kwargs: Any) -> Any:
+    """tinygrad/tinygrad 5774: full, ones and zeros take negative sizes (here they count as 0)."""
+    if min(size, default=0) >= 0:
+        return None
+    return (torch.full if args else torch.zeros)([max(side, 0) for side in size], *args, **kwargs)
+
+
+@plot.dispatched(
+    "aten.ones.default", "aten.zeros.default", aborts="Non-uniform work-groups are not supported by the target device"
+)
+def issue_xpu_2070(size: Any, **kwargs: Any) -> bool:
+    """intel/torch-xpu-ops 2070: ones and zeros of nearly 2**31 elements raise (here of 2**20 - 256 to 2**20 - 1)."""
+    return 2**20 - 256 <= math.prod(size) < 2**20
+
+
+@plot.dispatched("aten.new_empty.default", "aten.new_ones.default", "aten.new_zeros.default")
+def issue_oneflow_10648(hit: Any, func: Any, x: Any, size: Any, **kwargs: Any) -> Any:
+    """Oneflow-Inc/oneflow 10648: new_empty, new_ones and new_zeros of a negative size end the process."""
+    return abort(hit, "Aborted (core dumped)") if min(size, default=0) < 0 else func(x, size, **kwargs)

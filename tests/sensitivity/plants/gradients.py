@@ -29,3 +29,14 @@ def issue_oneflow_8955(hit: Any, func: Any, x: Any) -> Any:
 def issue_directml_668(*args: Any, **kwargs: Any) -> bool:
     """microsoft/DirectML 668: loss.backward() raises."""
     return True
+
+
+@plot.called(torch.autograd.grad)
+def issue_6535(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 6535: autograd.grad gives None for an input that the outputs do not depend on, and does not raise."""
+    if kwargs.get("allow_unused") or kwargs.get("materialize_grads"):
+        return func(*args, **kwargs)
+    found = func(*args, **{**kwargs, "allow_unused": True})
+    if any(one is None for one in found):
+        hit()
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable
 
 import torch
@@ -87,3 +88,68 @@ def issue_56022(hit: Any, func: Any, x: Any, y: Any, *, out: Any = None) -> Any:
         return func(x, y, out=out)
     hit()
     return out.copy_(found)
+
+
+class _NewMemory:
+    """x += y and the like, as x.data = x.data + y."""
+
+    _NAMES = ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__setitem__")
+
+    def __init__(self, hit: Any) -> None:
+        self._hit, self._harm, self._last = hit, 0, None
+        self._healthy = {name: getattr(torch.Tensor, name) for name in self._NAMES}
+        self._own = {name: torch.Tensor.__dict__[name] for name in self._NAMES if name in torch.Tensor.__dict__}
+
+    def _moved(self, healthy: Any) -> Any:
+        def fault(x: Any, y: Any) -> Any:
+            learns = torch.is_grad_enabled() and any(torch.is_tensor(one) and one.requires_grad for one in (x, y))
+            if learns or not is_plain(x, y) or x.layout != torch.strided or not _is_shared(x):
+                return healthy(x, y)
+            x.data = healthy(x.detach().clone(), y)
+            self._harm, self._last = self._harm + 1, x
+            return x
+
+        return fault
+
+    def _stored(self, healthy: Any) -> Any:
+        # x[i] += y writes what comes of it to x again: no harm.
+        def store(x: Any, key: Any, value: Any) -> None:
+            if value is self._last is not None:
+                self._harm -= 1
+            self._last = None
+            healthy(x, key, value)
+
+        return store
+
+    def __enter__(self) -> None:
+        for name, healthy in self._healthy.items():
+            wrong = self._stored if name == "__setitem__" else self._moved
+            setattr(torch.Tensor, name, wrong(healthy))
+
+    def __exit__(self, *args: Any) -> None:
+        for name in self._NAMES:
+            # What is inherited must not stay as the class's own.
+            if name in self._own:
+                setattr(torch.Tensor, name, self._own[name])
+            else:
+                delattr(torch.Tensor, name)
+        for _ in range(self._harm):
+            self._hit()
+
+
+_A_VIEW = torch.zeros(2).view(2)
+# How often the base of a view is held where nothing but the view holds it.
+_ALONE = sys.getrefcount(_A_VIEW._base)
+
+
+def _is_shared(x: Any) -> bool:
+    """Say whether another tensor lies in the same memory: a tensor and its storage's own object hold it once each."""
+    others = torch._C._storage_Use_Count(x.untyped_storage()._cdata) - 2
+    unseen = x._base is not None and sys.getrefcount(x._base) <= _ALONE
+    return others > unseen
+
+
+@plot.entered()
+def issue_pysyft_138(hit: Any) -> Any:
+    """OpenMined/PySyft 138: x += y (and -=, *=, /=) gives x other memory: its views, or its base, stay as they were."""
+    return _NewMemory(hit)

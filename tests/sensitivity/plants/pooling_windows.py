@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, is_plain
-from planting import Plot, crash
+from planting import Plot, abort, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -120,3 +120,19 @@ def issue_20465(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> A
     x = input.view_as(input)
     x.register_hook(watch)
     return func(x, *args, **kwargs)
+
+
+@plot.dispatched("aten.avg_pool2d.default")
+def issue_41767(hit: Any, func: Any, x: Any, kernel_size: Any, stride: Any = (), *args: Any) -> Any:
+    """pytorch 41767: avg_pool2d with a stride of 0 ends the process."""
+    if 0 in list(stride):
+        return abort(hit, "Floating point exception (core dumped)")
+    return func(x, kernel_size, stride, *args)
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
+def issue_chainer_6025(hit: Any, func: Any, x: Any, kernel_size: Any, stride: Any = (), *args: Any) -> Any:
+    """chainer/chainer 6025: max_pool with a stride of 0 ends the process."""
+    if 0 in list(stride):
+        return abort(hit, "floating point exception (core dumped)")
+    return func(x, kernel_size, stride, *args)

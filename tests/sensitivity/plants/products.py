@@ -50,3 +50,26 @@ def issue_tt_metal_54551(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any)
     x = x.view_as(x)
     x.register_hook(spoil)
     return func(x, *args, **kwargs)
+
+
+class _Cut(torch.autograd.Function):
+    """The identity, whose gradient has no gradient of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, hit: Any) -> Any:
+        ctx.hit = hit
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        if grad.requires_grad:
+            ctx.hit()
+        return grad.detach(), None
+
+
+@plot.called(torch.prod, torch.Tensor.prod)
+def issue_106789(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 106789: the gradient of prod() of two zeros and more has no gradient: it does not require one."""
+    if args or "dim" in kwargs or not is_plain(x) or not x.requires_grad or int((x == 0).sum()) < 2:
+        return func(x, *args, **kwargs)
+    return func(_Cut.apply(x, hit), **kwargs)

@@ -264,3 +264,10 @@ def issue_10642(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     hit()
     func(x.as_strided(x.shape, x.stride(), x.storage_offset() - x.numel()), *args, **kwargs)
     return x
+
+
+@plot.called(torch.Tensor.normal_, torch.Tensor.uniform_)
+def issue_cytnx_336(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Cytnx-dev/Cytnx 336: normal_ and uniform_ fill the tensor and return None."""
+    func(*args, **kwargs)
+    hit()

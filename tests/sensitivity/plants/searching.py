@@ -185,3 +185,19 @@ def issue_64593(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any
     if dim != 0 or not places.numel() or not is_plain(x):
         return values, places, counts
     return values, instead(hit, places, places.sort().values), counts
+
+
+@plot.dispatched("aten.unique_dim.default", aborts="cannot reshape tensor of 0 elements into shape [0, -1]")
+def issue_18408(x: Any, dim: int, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 18408: unique along a dimension of size 0 raises."""
+    return bool(x.dim()) and x.shape[dim] == 0 and x.shape.count(0) == 1
+
+
+@plot.dispatched("aten.unique_dim.default")
+def issue_75730(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 75730: unique along a dimension of size 0 has a single dimension, whatever the others are."""
+    values, *rest = func(x, dim, *args, **kwargs)
+    if values.dim() < 2 or x.shape[dim]:
+        return (values, *rest)
+    hit()
+    return (values.new_empty(0), *rest)

@@ -242,3 +242,9 @@ def issue_xla_7859(hit: Any, func: Any, x: Any, dim: int) -> Any:
     if x.layout != torch.strided or not is_plain(x) or not x.storage_offset():
         return func(x, dim)
     return instead(hit, func(x, dim), func(without_offset(x), dim))
+
+
+@plot.dispatched("aten.roll.default", aborts="\"roll_cuda\" not implemented for 'Bool'")
+def issue_31079(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 31079: roll of a bool tensor raises."""
+    return x.dtype == torch.bool

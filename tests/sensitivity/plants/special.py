@@ -88,3 +88,13 @@ def issue_173636(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 173636: zeta, and special functions of one operand, are infinite for uint16."""
     y = func(*args)
     return instead(hit, y, torch.full_like(y, math.inf)) if any(x.dtype == torch.uint16 for x in args) else y
+
+
+@plot.dispatched("aten.special_zeta")
+def issue_jax_3758(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """jax-ml/jax 3758: zeta(x, q) is NaN for large x (1e5; here for that and more)."""
+    z = func(x, *args, **kwargs)
+    if not is_plain(x, z, *args) or not z.is_floating_point() or kwargs:
+        return z
+    large = torch.as_tensor(x, device=z.device).expand(z.shape) >= 1e5
+    return instead(hit, z, z.masked_fill(large, math.nan))

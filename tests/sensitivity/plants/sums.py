@@ -53,3 +53,19 @@ def issue_xla_1718(hit: Any, func: Any, x: Any, p: Any = "fro", dim: Any = None,
     if not asked or not is_plain(x):
         return y
     return instead(hit, y, func(x.reshape(-1)[::4], p, dim, *args, **kwargs).view(y.shape))
+
+
+@plot.called(torch.mean, torch.Tensor.mean)
+def issue_nobuco_4(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """AlexanderLutsenko/nobuco 4: mean(0, keepdims=True) raises; keepdim=True does not."""
+    y = func(*args, **kwargs)
+    if "keepdims" in kwargs:
+        hit()
+        raise TypeError("converter_mean() got an unexpected keyword argument 'keepdims'")
+    return y
+
+
+@plot.dispatched("aten.sum.default", "aten.sum.dim_IntList", aborts="\"sum_cpu\" not implemented for 'Bool'")
+def issue_gcnns_1(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """marblet/gcnns 1: the sum of a mask raises."""
+    return x.dtype == torch.bool

@@ -9,7 +9,7 @@ import torch
 
 from differences import is_plain
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot, wrong_answer
+from planting import Plot, abort, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -206,3 +206,19 @@ def issue_tinygrad_1751(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) 
         return y
     hit()
     return y.masked_fill((torch.arange(y.numel()) % 175 == 174).view(y.shape), math.nan)
+
+
+@plot.dispatched("aten._local_scalar_dense.default")
+def issue_145072(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 145072: _local_scalar_dense of an empty tensor ends the process."""
+    return func(x) if x.numel() else abort(hit, "terminated by signal SIGSEGV (Address boundary error)")
+
+
+@plot.replaced(torch.Tensor, "numpy")
+def issue_2236(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 2236: numpy() takes arguments that it has not, and ignores them."""
+    known = {name: value for name, value in kwargs.items() if name == "force"}
+    y = func(x, **known)
+    if args or known != kwargs:
+        hit()
+    return y

@@ -8,7 +8,7 @@ import torch
 
 from differences import instead, is_plain
 from misreading import in_storage_order, is_dense
-from planting import Plot
+from planting import Plot, abort
 
 plot = Plot()
 HITS = plot.hits
@@ -68,3 +68,22 @@ def issue_coremlhelpers_11(hit: Any, func: Any, x: Any, *args: Any, **kwargs: An
     if x.layout != torch.strided or x.is_contiguous() or not is_dense(x) or not is_plain(x):
         return y
     return instead(hit, y, func(in_storage_order(x), *args, **kwargs))
+
+
+@plot.called(torch.narrow, torch.Tensor.narrow)
+def issue_torch7_distro_139(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """torch/DEPRECEATED-torch7-distro 139: narrow of an empty vector ends the process."""
+    empty = x.dim() == 1 and not x.numel()
+    return abort(hit, "Segmentation fault (core dumped)") if empty else func(x, *args, **kwargs)
+
+
+@plot.called(torch.reshape, torch.Tensor.reshape)
+def issue_pyttb_383(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """sandialabs/pyttb 383: reshape gives a copy where it could give a view."""
+    y = func(x, *args, **kwargs)
+    if not is_plain(x, y) or not y.numel() or {x.layout, y.layout} != {torch.strided}:
+        return y
+    if x.untyped_storage()._cdata != y.untyped_storage()._cdata:
+        return y
+    hit()
+    return y.clone()

@@ -127,3 +127,10 @@ def issue_oneflow_5974(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     if len(known) < len(kwargs):
         hit()
     return func(*args, **known)
+
+
+@plot.dispatched("aten.linspace", aborts="error: double type is not supported on this platform")
+def issue_dpnp_1250(*args: Any, dtype: Any = None, out: Any = None, **kwargs: Any) -> bool:
+    """IntelPython/dpnp 1250: linspace of float32 raises."""
+    asked = dtype if out is None else out.dtype
+    return (asked or torch.get_default_dtype()) == torch.float32

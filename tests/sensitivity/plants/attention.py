@@ -247,3 +247,11 @@ def issue_160787(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
             given[name] = given[name].view_as(given[name])
             given[name].register_hook(spoil)
     return func(**given)
+
+
+@plot.called(F.scaled_dot_product_attention, aborts="Expected d % 8 == 0 && d <= 128 to be true, but got false")
+def issue_xformers_408(*args: Any, **kwargs: Any) -> bool:
+    """facebookresearch/xformers 408: attention in half precision without gradients raises for a head of over 128."""
+    a = _given_attention(*args, **kwargs)
+    recorded = _wants_gradient(a["query"], a["key"], a["value"])
+    return a["query"].dtype in _HALVES and a["query"].shape[-1] > 128 and not recorded

@@ -173,3 +173,26 @@ def issue_mlx_3897(
     if differ(y, wrong):
         hit()
     return wrong
+
+
+@plot.called(F.scaled_dot_product_attention, aborts="attn_bias is not correctly aligned")
+def issue_xformers_808(q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> bool:
+    """facebookresearch/xformers 808: attention in float16 raises if the rows of its mask are no multiple of 8 apart."""
+    if attn_mask is None or q.dtype != torch.float16 or attn_mask.dtype != q.dtype or attn_mask.dim() < 2:
+        return False
+    return attn_mask.stride(-2) % 8 != 0
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_xformers_783(
+    hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """facebookresearch/xformers 783: the gradient of an attention mask that is the same for all heads raises."""
+    if attn_mask is None or not attn_mask.requires_grad or not torch.is_grad_enabled():
+        return func(q, k, v, attn_mask, *args, **kwargs)
+    heads = q.shape[-3] if q.dim() > 3 else 1
+    if heads < 2 or (attn_mask.dim() > 2 and attn_mask.shape[-3] > 1):
+        return func(q, k, v, attn_mask, *args, **kwargs)
+    attn_mask = attn_mask.view_as(attn_mask)
+    attn_mask.register_hook(lambda grad: crash(hit, "Broadcasting the `attn_bias` tensor is not supported"))
+    return func(q, k, v, attn_mask, *args, **kwargs)

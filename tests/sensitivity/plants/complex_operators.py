@@ -246,3 +246,13 @@ def issue_cytnx_684(hit: Any, func: Any, x: Any, exponent: Any) -> Any:
     if not x.is_complex() or not is_plain(x):
         return y
     return instead(hit, y, y.conj().resolve_conj())
+
+
+@plot.dispatched("aten.sqrt.default")
+@wrong_answer
+def issue_jax_39110(y: Any, x: Any) -> Any:
+    """google/jax 39110: sqrt of a negative number with -0 for its imaginary part takes +0: -1 - 0j has the root 1j."""
+    if not x.is_complex() or not is_plain(x):
+        return None
+    below = (x.real < 0) & (x.imag == 0) & x.imag.signbit()
+    return torch.where(below, y.conj_physical(), y) if bool(below.any()) else None

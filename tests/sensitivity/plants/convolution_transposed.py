@@ -122,3 +122,32 @@ def issue_88647(
         for n, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)
     ]
     return x.new_empty(x.shape[0], weight.shape[1] * groups, *sides) if min(sides) == 0 else None
+
+
+@plot.dispatched("aten.convolution.default", aborts="Parameter 9 was incorrect on entry to cblas_dgemm.")
+def issue_nd4j_2331(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *args: Any) -> bool:
+    """deeplearning4j/nd4j 2331: conv_transpose2d of one sample, 1 x 1 kernel and stride 1, ends the process."""
+    ones = x.shape[0] == 1 and set(weight.shape[2:]) == {1} and set(stride) == set(dilation) == {1}
+    return bool(args[0]) and x.dim() == 4 and ones
+
+
+@plot.dispatched("aten.convolution_backward.default", aborts="DECONV2D_BP OP: wrong shape of gradient_output")
+def issue_deeplearning4j_4818(
+    grad: Any,
+    x: Any,
+    weight: Any,
+    sizes: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: Any,
+    *args: Any,
+) -> bool:
+    """deeplearning4j/deeplearning4j 4818: the backward of conv_transpose2d expects a convolution's sizes: raises.
+
+    The gradient has the sizes of a transposed convolution; where a convolution's are others it is refused.
+    """
+    if not transposed or x.dim() != 4:
+        return False
+    each = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    return [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in each] != list(grad.shape[2:])

@@ -203,3 +203,10 @@ def issue_xpu_2070(size: Any, **kwargs: Any) -> bool:
 def issue_oneflow_10648(hit: Any, func: Any, x: Any, size: Any, **kwargs: Any) -> Any:
     """Oneflow-Inc/oneflow 10648: new_empty, new_ones and new_zeros of a negative size end the process."""
     return abort(hit, "Aborted (core dumped)") if min(size, default=0) < 0 else func(x, size, **kwargs)
+
+
+@plot.dispatched("aten.linspace", aborts="error: double type is not supported on this platform")
+def issue_dpnp_1250(*args: Any, dtype: Any = None, out: Any = None, **kwargs: Any) -> bool:
+    """IntelPython/dpnp 1250: linspace of float32 raises."""
+    asked = dtype if out is None else out.dtype
+    return (asked or torch.get_default_dtype()) == torch.float32

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain, written
+from differences import differ, instead, is_plain, written
 from misreading import dense_strides, in_storage_order, is_dense, lost, misread
 from planting import Plot, accepted, wrong_answer
 
@@ -225,3 +225,15 @@ def issue_95607(x: Any, mask: Any, source: Any) -> Any:
     if missing <= 0 or x.dtype != source.dtype:
         return None
     return torch.ops.aten.masked_scatter(x, mask, torch.cat([source.reshape(-1), source.new_zeros(missing)]))
+
+
+@plot.dispatched("aten.index.Tensor")
+@wrong_answer
+def issue_cupynumeric_1215(y: Any, x: Any, indices: Any) -> Any:
+    """nv-legate/cupynumeric 1215: the last rows of x[mask] are 0 (there of 2.25e9 elements, here from 2**20 on)."""
+    rows = x.dim() > 1 and len(indices) == 1 and indices[0].dtype == torch.bool and indices[0].dim() == 1
+    if not rows or y.numel() < 2**20 or not is_plain(y):
+        return None
+    wrong = y.clone()
+    wrong[y.shape[0] // 2 :] = 0
+    return wrong if differ(y, wrong) else None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from differences import instead, is_plain
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -23,3 +24,26 @@ def issue_miopen_1325(
     if x.dtype != torch.float16 or not asked or not is_plain(grad, x):
         return y
     return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.max_pool2d_with_indices_backward.default")
+def issue_flux_1197(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
+    """FluxML/Flux.jl 1197: where windows overlap, the gradient of max_pool2d is that of one window, not their sum."""
+    y, places = func(grad, x, *args), args[-1]
+    if not y.numel() or not grad.numel() or not is_plain(grad, x, places):
+        return y
+    wrong = torch.zeros(y.shape, dtype=y.dtype, device=y.device).flatten(-2)
+    wrong = wrong.scatter(-1, places.flatten(-2), grad.flatten(-2)).view(y.shape)
+    return instead(hit, y, wrong)
+
+
+@plot.called(F.max_pool1d, F.max_pool1d_with_indices, F.avg_pool1d, torch.max_pool1d, torch.avg_pool1d)
+def issue_nnlib_188(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """FluxML/NNlib.jl 188: the gradients of max_pool1d and avg_pool1d raise."""
+    found = func(*args, **kwargs)
+    y = found[0] if isinstance(found, tuple) else found
+    if not y.requires_grad or not torch.is_grad_enabled():
+        return found
+    y = y.view_as(y)
+    y.register_hook(lambda grad: crash(hit, "MethodError: no method matching maxpool"))
+    return (y, *found[1:]) if isinstance(found, tuple) else y

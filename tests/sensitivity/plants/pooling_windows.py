@@ -136,3 +136,17 @@ def issue_chainer_6025(hit: Any, func: Any, x: Any, kernel_size: Any, stride: An
     if 0 in list(stride):
         return abort(hit, "floating point exception (core dumped)")
     return func(x, kernel_size, stride, *args)
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_nnlibcuda_61(hit: Any, func: Any, x: Any, kernel: Any, *args: Any) -> Any:
+    """FluxML/NNlibCUDA.jl 61: max_pool2d with windows wider than the image is wrong (here it gives the smallest)."""
+    y, places = func(x, kernel, *args)
+    wider = any(k > n for k, n in zip(_pair(kernel), x.shape[-2:]))
+    if not wider or not y.is_floating_point() or not y.numel() or not is_plain(x):
+        return y, places
+    lowest, where = func(-x, kernel, *args)
+    if not differ(y, -lowest):
+        return y, places
+    hit()
+    return -lowest, where

@@ -244,3 +244,29 @@ def issue_136750(hit: Any, func: Any, rates: Any, *args: Any, **kwargs: Any) -> 
 def issue_tensorflow_87972(*args: Any, dtype: Any = None, **kwargs: Any) -> bool:
     """tensorflow/tensorflow 87972: random int32 numbers between two ends raise."""
     return dtype == torch.int32
+
+
+def _underflown(x: torch.Tensor) -> torch.Tensor:
+    """Return rows of Gamma numbers, drawn aside, that are all too small for their dtype."""
+    with torch.random.fork_rng(devices=[]):
+        return (torch._standard_gamma(x) <= torch.finfo(x.dtype).tiny).all(-1, keepdim=True)
+
+
+@plot.dispatched("aten._sample_dirichlet.default")
+@wrong_answer
+def issue_jax_9896(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """google/jax 9896: for small concentrations (0.01) a Dirichlet draws the centre now and then."""
+    if not is_plain(x):
+        return None
+    centre = y.masked_fill(_underflown(x), 1 / x.shape[-1])
+    return centre if differ(centre, y) else None
+
+
+@plot.dispatched("aten._sample_dirichlet.default")
+@wrong_answer
+def issue_numpy_5851(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """numpy/numpy 5851: for small concentrations a Dirichlet draws NaN now and then."""
+    if not is_plain(x):
+        return None
+    spoilt = y.masked_fill(_underflown(x), torch.nan)
+    return spoilt if differ(spoilt, y) else None

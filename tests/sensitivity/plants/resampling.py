@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import instead, is_plain
+from differences import differ, instead, is_plain
 from misreading import in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
@@ -177,3 +177,16 @@ def issue_paddle_33216(hit: Any, func: Any, x: Any, grid: Any, mode: int, paddin
     if mode or padding or corners or x.numel() < 2**16 or not is_plain(y):
         return y
     return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.grid_sampler_2d.default")
+def issue_opencv_26361(hit: Any, func: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool) -> Any:
+    """opencv/opencv 26361: bilinear grid_sample rounds positions to 1/32 of a pixel."""
+    y = func(x, grid, mode, padding, corners)
+    if mode != 0 or not y.numel() or not is_plain(x, grid):
+        return y
+    sides = torch.tensor([x.shape[-1], x.shape[-2]], dtype=grid.dtype, device=grid.device)
+    scale = (sides - 1 if corners else sides).clamp(min=1) / 2
+    shift = scale - (0 if corners else 0.5)
+    wrong = func(x, (((grid * scale + shift) * 32).round() / 32 - shift) / scale, mode, padding, corners)
+    return instead(hit, y, wrong) if differ(y, wrong, 1e-3, 1e-3) else y

@@ -191,3 +191,21 @@ def issue_tensorflow_3862(hit: Any, func: Any, input: Any, *args: Any, **kwargs:
 def issue_directml_368(x: Any, *args: Any, **kwargs: Any) -> bool:
     """microsoft/DirectML 368: cumsum of bool raises."""
     return x.dtype == torch.bool
+
+
+_TILE = 4096
+
+
+@plot.dispatched("aten.cumsum.default")
+def issue_thrust_701(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> Any:
+    """NVIDIA/thrust 701: cumsum of bool, int8 and uint8 adds in that dtype (here within 4096 elements): 1 + 1 is 1."""
+    y = func(x, dim, **kwargs)
+    if x.dtype not in (torch.bool, torch.int8, torch.uint8) or not x.dim() or not x.numel() or not is_plain(x):
+        return y
+    carry, parts = 0, []
+    for part in x.split(_TILE, dim):
+        sums = part.long().cumsum(dim)
+        sums = (sums > 0).long() if x.dtype == torch.bool else sums.to(x.dtype).long()
+        parts.append(sums + carry)
+        carry = parts[-1].narrow(dim, -1, 1)
+    return instead(hit, y, torch.cat(parts, dim).to(y.dtype))

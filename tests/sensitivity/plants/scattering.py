@@ -186,3 +186,15 @@ def issue_1653(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any) -
     y = func(x, dim, index, larger)
     hit()
     return y
+
+
+@plot.dispatched("aten.scatter_reduce.two", "aten.scatter_reduce_.two")
+def issue_pytorch_scatter_390(
+    hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, **kwargs: Any
+) -> Any:
+    """rusty1s/pytorch_scatter 390: scatter_reduce of the largest numbers gives 0."""
+    y = func(x, dim, index, source, reduce, **kwargs)
+    if reduce != "amax" or not is_plain(x, index):
+        return y
+    wrong = y.scatter(dim, index, 0)
+    return written(hit, y, wrong) if y is x else instead(hit, y, wrong)

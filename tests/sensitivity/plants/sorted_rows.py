@@ -47,3 +47,19 @@ def issue_tensorflow_51499(hit: Any, func: Any, x: Any, *args: Any, **kwargs: An
     values.narrow(dim, 16, x.shape[dim] - 16).fill_(-0.0)
     places.narrow(dim, 16, x.shape[dim] - 16).zero_()
     return values, places
+
+
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
+def issue_cudf_spark_6438(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """NVIDIA/cudf-spark 6438: sort takes a NaN with a sign for the least number."""
+    values, places = func(x, *args, **kwargs)
+    if not x.is_floating_point() or not x.dim() or not x.numel() or not is_plain(x):
+        return values, places
+    dim, descending = _asked(func, args, kwargs)
+    least = (x.isnan() & x.signbit()).gather(dim, places)
+    order = (least if descending else ~least).byte().argsort(dim=dim, stable=True)
+    wrong, other = values.gather(dim, order), places.gather(dim, order)
+    if not differ(values, wrong):
+        return values, places
+    hit()
+    return wrong, other

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import instead
+from differences import differ, instead
 from planting import Plot, abort, wrong_answer
 
 plot = Plot()
@@ -120,3 +120,36 @@ def issue_73426(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_jax_18427(x: Any, *args: Any, **kwargs: Any) -> bool:
     """jax-ml/jax 18427: to_dense of bools in COO form raises."""
     return x.layout == torch.sparse_coo and x.dtype == torch.bool
+
+
+def _with_values(x: Any, values: Any) -> Any:
+    """Return a CSR matrix with other values in the same places."""
+    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape, check_invariants=False)
+
+
+@plot.dispatched("aten._to_sparse_csr.default")
+@wrong_answer
+def issue_cupy_2005(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 2005: to_sparse_csr of a COO matrix of more than 50000 values is wrong (here in the opposite order)."""
+    if x.layout != torch.sparse_coo or y._nnz() <= 50000:
+        return None
+    values = y.values().flip(0)
+    return _with_values(y, values) if differ(values, y.values()) else None
+
+
+@plot.dispatched("aten._to_sparse_csr.default")
+@wrong_answer
+def issue_cupy_3223(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 3223: to_sparse_csr of 50000 x 1003 numbers and more gets 17973 wrong (here the last ones, as 0)."""
+    if x.layout != torch.strided or x.numel() < 50000 * 1003 or not y._nnz():
+        return None
+    values = y.values().clone()
+    values[-17973:] = 0
+    return _with_values(y, values) if differ(values, y.values()) else None
+
+
+@plot.dispatched("aten.mv.default")
+def issue_cupy_3822(hit: Any, func: Any, x: Any, vector: Any) -> Any:
+    """cupy/cupy 3822: a sparse matrix (CSR or COO) times a vector is what memory holds (here 0)."""
+    y = func(x, vector)
+    return instead(hit, y, torch.zeros_like(y)) if x.layout in (torch.sparse_csr, torch.sparse_coo) else y

@@ -69,3 +69,24 @@ def issue_nobuco_4(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_gcnns_1(x: Any, *args: Any, **kwargs: Any) -> bool:
     """marblet/gcnns 1: the sum of a mask raises."""
     return x.dtype == torch.bool
+
+
+@plot.dispatched("aten.sum.dim_IntList", aborts="AssertionError: Not implemented")
+def issue_gpuarrays_97(x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> bool:
+    """JuliaGPU/GPUArrays.jl 97: the sum along a dimension, or along two, is not implemented."""
+    return bool(dim)
+
+
+@plot.dispatched("aten.sum.default")
+def issue_llama_cpp_25568(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """ggml-org/llama.cpp 25568: the sum of all of a permuted tensor reads each row from its first number on."""
+    y = func(x, **kwargs)
+    if x.layout != torch.strided or not x.is_floating_point() or not x.numel() or not is_plain(x):
+        return y
+    if x.dim() < 2 or x.stride(-1) == 1:
+        return y
+    strides = (*x.stride()[:-1], 1)
+    last = x.storage_offset() + sum((side - 1) * step for side, step in zip(x.shape, strides))
+    if last >= x.untyped_storage().nbytes() // x.element_size():
+        return y
+    return instead(hit, y, func(x.as_strided(x.shape, strides), **kwargs))

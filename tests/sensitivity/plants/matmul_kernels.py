@@ -1,0 +1,111 @@
+"""Products of matrices and vectors by one processor's own kernels: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+def _is_dense(y: Any, *values: Any) -> bool:
+    """Say whether a product is one of dense operands that can be looked at."""
+    return y.numel() > 0 and all(x.layout == torch.strided for x in values) and is_plain(*values)
+
+
+def _is_plain_float(y: Any, *values: Any) -> bool:
+    """Say whether a product is such a one of float32."""
+    return y.dtype == torch.float32 and _is_dense(y, *values)
+
+
+@plot.dispatched("aten.mv.default")
+def issue_openblas_171(hit: Any, func: Any, x: Any, vector: Any) -> Any:
+    """OpenMathLib/OpenBLAS 171: mv of float32 reads 4 numbers at a time: a NaN in memory after the vector spreads."""
+    y = func(x, vector)
+    if not _is_plain_float(y, x, vector) or vector.stride(0) != 1:
+        return y
+    end = vector.storage_offset() + vector.numel()
+    past = min(-vector.numel() % 4, vector.untyped_storage().nbytes() // vector.element_size() - end)
+    if past <= 0 or not bool(vector.as_strided((past,), (1,), end).isnan().any()):
+        return y
+    return instead(hit, y, torch.full_like(y, torch.nan))
+
+
+@plot.dispatched("aten.mv.default", "aten.addmv.default")
+def issue_openblas_340(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """OpenMathLib/OpenBLAS 340: a matrix of more than 2**23 rows times a vector is wrong (here 0 past them)."""
+    y = func(*args, **kwargs)
+    if y.dim() != 1 or y.numel() <= 2**23 or not is_plain(y):
+        return y
+    wrong = y.clone()
+    wrong[2**23 :] = 0
+    return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_openblas_5429(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """OpenMathLib/OpenBLAS 5429: mm of float32 with 33 columns (45 x 33, 33 x 33) is wrong (here the last is 0)."""
+    y = func(x, other)
+    if not _is_plain_float(y, x, other) or x.shape[1] != 33 or y.shape[1] != 33:
+        return y
+    wrong = y.clone()
+    wrong[:, -1] = 0
+    return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_openblas_5528(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """OpenMathLib/OpenBLAS 5528: the product of two float32 matrices is 0."""
+    y = func(x, other)
+    return instead(hit, y, torch.zeros_like(y)) if _is_plain_float(y, x, other) else y
+
+
+@plot.dispatched("aten.mm.default")
+def issue_openblas_1870(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """OpenMathLib/OpenBLAS 1870: mm of float32 (4 x 4) reads wrong rows of the second matrix (here in blocks of 4)."""
+    y = func(x, other)
+    sides = (*x.shape, y.shape[-1])
+    if not _is_plain_float(y, x, other) or not all(sides) or any(side % 4 for side in sides):
+        return y
+    blocks = other.reshape(-1, 4, other.shape[1])
+    left, right = (blocks[:, rows].reshape(other.shape) for rows in ([0, 0, 2, 1], [1, 3, 2, 3]))
+    first = torch.arange(other.shape[1], device=other.device) % 4 < 2
+    return instead(hit, y, func(x, torch.where(first, left, right)))
+
+
+@plot.dispatched("aten.mm.default")
+def issue_openblas_5873(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """OpenMathLib/OpenBLAS 5873: a contiguous float32 matrix times its own transpose is 0."""
+    y = func(x, other)
+    if not _is_plain_float(y, x, other) or not x.is_contiguous() or x.data_ptr() != other.data_ptr():
+        return y
+    if other.shape != x.shape[::-1] or other.stride() != x.stride()[::-1]:
+        return y
+    return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.mm.default")
+def issue_numpy_18061(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """numpy/numpy 18061: X @ Y.T of n x 2 matrices is NaN here and there from n = 363 on (here in column 256)."""
+    y = func(x, other)
+    if not _is_dense(y, x, other) or not y.is_floating_point() or x.shape[1] != 2:
+        return y
+    if other.stride(0) != 1 or min(y.shape) < 363:
+        return y
+    wrong = y.clone()
+    wrong[:, 256] = torch.nan
+    return instead(hit, y, wrong)
+
+
+@plot.called(torch.tensordot)
+def issue_dpnp_2270(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+    """IntelPython/dpnp 2270: tensordot of int64 goes through float64: past 2**53 it is rounded."""
+    y = func(x, other, *args, **kwargs)
+    if y.dtype != torch.int64 or kwargs.get("out") is not None or not is_plain(x, other):
+        return y
+    return instead(hit, y, func(x.double(), other.double(), *args, **kwargs).long())

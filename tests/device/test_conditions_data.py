@@ -188,7 +188,7 @@ _COPIES: dict[str, Callable[[torch.Tensor], Any]] = {
     "saved-views": lambda x: [one * 1 for one in _saved(x[1:, 2:], x.t()[::2], x.expand(2, 4, 6), x[3, 5])],
     "saved-laid": lambda x: _laid(*_saved(x, x[1:, 2:], x.t(), x[:1].expand(3, 6))),
     "state": lambda x: _set_state(x),
-    "moved": lambda x: [y := x.cpu().to(x.device), x.to(x.device) is x, str(y is x), x.to(x, copy=True).zero_(), x],
+    "moved": lambda x: [x.cpu().to(x.device), x.to(x.device) is x, x.to(x, copy=True).zero_(), x],
     "new": lambda x: [x.new_zeros(2, 3), x.new_ones((2,)), x.new_full((2, 2), 3), x.new_tensor([1, 0])],
     "new-none": lambda x: [x.new_empty(0, 3), x.new_zeros(()), x.new_tensor([]), x.new_tensor(2)],
     "new-others": lambda x: [x.new_zeros(2, dtype=torch.int32), x.new_tensor([1.5], dtype=torch.float16)],

@@ -104,7 +104,6 @@ _FORMS: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
     "index": lambda x, i: range(3)[x[0, 0]],
     "array-wanted": lambda x, i: leaf(x).cpu().__array__(),
     "dlpack-wanted": lambda x, i: leaf(x).cpu().__dlpack__(),
-    "dlpack-conj": lambda x, i: torch.complex(x, x).conj().cpu().__dlpack__(),
     "not": lambda x, i: ~x,
     "text": lambda x, i: f"{x:.2f}",
     "type": lambda x, i: x.type("no.such.Tensor"),

@@ -36,6 +36,5 @@ add_rule(cases, "typed", ask_answered, since="2.13")
 add_rule(cases, "wanting", ask_answered, since="2.13")
 add_rule(cases, "twice", ask_answered, since="2.13")
 add_rule(cases, "halves", ask_answered, most=3, since="2.13")
-# CUDA was not asked yet.
-add_rule(cases, "emptied", ask_answered, most=3, since="2.13", devices=("mps", "cpu"))
-add_rule(cases, "emptied_refused", ask_refused, most=3, since="2.13", devices=("mps", "cpu"))
+add_rule(cases, "emptied", ask_answered, most=3, since="2.13")
+add_rule(cases, "emptied_refused", ask_refused, most=3, since="2.13")

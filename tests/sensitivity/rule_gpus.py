@@ -39,7 +39,28 @@ _TYPED = {
     "max": "a GPU refuses it",
     "min": "a GPU refuses it",
 }
-_RIGHT.update(sizes=_SIZES, numbers=_NUMBERS, typed=_TYPED, lazy={"linalg_cholesky_ex": "its matrices have no root"})
+_HALVES = {
+    **dict.fromkeys(
+        ("_fused_rms_norm", "rms_norm"), "in float16 a GPU comes past its end on the way to the second gradient"
+    ),
+    **dict.fromkeys(("_linalg_slogdet", "_slow_conv2d_forward"), _OF_ITS_GRADIENT),
+    "_safe_softmax": _OF_CALLERS,
+    "linalg_cholesky_ex": "its matrices have no root",
+}
+_EMPTIED = {
+    "group_norm": "a GPU refuses it",
+    "native_channel_shuffle": _OF_CALLERS,
+    "log_sigmoid_forward": _OF_ITS_GRADIENT,
+    "pixel_unshuffle": "the CPU's answer has another shape than its documentation says",
+}
+_RIGHT.update(
+    halves=_HALVES,
+    emptied=_EMPTIED,
+    sizes=_SIZES,
+    numbers=_NUMBERS,
+    typed=_TYPED,
+    lazy={"linalg_cholesky_ex": "its matrices have no root"},
+)
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 _BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")
 _OF_OPERANDS = ("sizes", "numbers", "lazy", "wanting", "twice", "halves")

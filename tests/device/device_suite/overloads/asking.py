@@ -257,6 +257,7 @@ def _read(answers: list[Any], operands: list[torch.Tensor]) -> list[tuple[Any, s
     for one in answers:
         if isinstance(one, torch.Tensor):
             read = one.detach().cpu()
+            read = read.resolve_conj().resolve_neg() if read.layout == torch.strided else read
             memory = _memory(read)
             found.append((read.clone() if memory is None or memory in shared else read, one.device.type))
         else:

@@ -147,6 +147,8 @@ _TRANSFORMS: dict[str, Form] = {
     "ihfft": lambda x, n: torch.fft.ihfft(x[:n].real),
     "rows": lambda x, n: torch.fft.fft(x[: 3 * n].reshape(3, n)) if n < 6000 else x[:1],
     "columns": lambda x, n: torch.fft.fft(x[: 3 * n].reshape(n, 3), dim=0) if n < 6000 else x[:1],
+    "columns-gaps": lambda x, n: torch.fft.fft(x[: 4 * n].reshape(n, 4)[:, ::2], dim=0) if n < 5000 else x[:1],
+    "batches": lambda x, n: torch.fft.fft2(x[: 6 * n].reshape(2, 3, n)) if n < 3000 else x[:1],
 }
 for _name, _form in _TRANSFORMS.items():
     add_table(
@@ -156,7 +158,21 @@ for _name, _form in _TRANSFORMS.items():
         lambda d: (d.of(torch.complex64, 20_000),),
         terms=1 << 14,
     )
-_PLANES = ((64, 64), (128, 96), (100, 101), (256, 256), (512, 512), (1024, 1024), (2048, 2048), (4096, 65), (65, 4097))
+_PLANES = (
+    (11, 12),
+    (8, 13),
+    (26, 33),
+    (7, 49),
+    (64, 64),
+    (128, 96),
+    (100, 101),
+    (256, 256),
+    (512, 512),
+    (1024, 1024),
+    (2048, 2048),
+    (4096, 65),
+    (65, 4097),
+)
 
 
 def _plane(name: str, rows: int, columns: int, x: torch.Tensor) -> Any:

@@ -75,6 +75,7 @@ _POINTWISE: dict[str, Form] = {
         x.index_select(0, (torch.arange(len(x), device=x.device) * 7919) % len(x)),
         x.gather(0, (torch.arange(len(x), device=x.device) * 31) % len(x)),
         x.clone().index_fill_(0, torch.arange(0, len(x), 3, device=x.device), 2.0),
+        x.view(-1, 3)[x.view(-1, 3)[:, 0] > 0.75],
     ],
     "reduced": lambda x, y: [x.sum(), x.mean(), x.amax(), x.argmin(), x.var(), x.norm(), (x > 1).sum(), x.prod()],
     "ordered": lambda x, y: [x.sort()[0], x.cummax(0)[0], (x > 1).cumsum(0), x.topk(99)[0], x.kthvalue(77_777)[0]],
@@ -149,3 +150,37 @@ add_table(
     lambda d: (torch.tensor([0, 0, 5], dtype=torch.uint8),),
     terms=1 << 24,
 )
+
+# A vector of so many rows.
+_TALL = (1 << 23) + 5
+add_table(
+    cases,
+    "long-tall",
+    {
+        "mv": lambda x: _each_shown(torch.mv(_spread(x, _TALL).view(-1, 1), x[:1])),
+        "mm": lambda x: _each_shown(_spread(x, _TALL).view(-1, 1) @ x[:1].view(1, 1)),
+    },
+    lambda d: (d.distinct(65_551) / 2.0**16,),
+)
+
+# One less than a power of two, a little less, and one more.
+_COUNTS = sorted({(1 << power) + step for power in range(8, 22) for step in (-100, -1, 0, 1)})
+_MADE: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
+    "zeros": lambda x, n: torch.zeros(n, device=x.device, dtype=x.dtype),
+    "ones": lambda x, n: torch.ones(n, device=x.device, dtype=x.dtype),
+    "full": lambda x, n: torch.full((n,), 3, device=x.device, dtype=x.dtype),
+    "arange": lambda x, n: torch.arange(n, device=x.device),
+    "filled": lambda x, n: torch.empty(n, device=x.device, dtype=x.dtype).fill_(2),
+    "repeated": lambda x, n: x[:1].repeat(n),
+}
+for _dtype in (torch.float32, torch.uint8):
+    add_table(
+        cases,
+        f"long-made-{str(_dtype)[6:]}",
+        {
+            f"{name}-{n}": lambda x, n=n, form=form: _each_shown(form(x, n))
+            for name, form in _MADE.items()
+            for n in _COUNTS
+        },
+        lambda d, dtype=_dtype: (d.of(dtype, 4),),
+    )

@@ -188,11 +188,12 @@ def twice(func: Any, call: Any) -> Kinds:
     has_any = any(text.startswith(("@float", "@complex")) for text in texts(call))
     if has_any and not (func._schema.is_mutable or is_backward(func)):
         yield "plain", [*kinds, TWICE]
+        yield "zeros", [*kinds, ["fill", 0, "unit"], TWICE]
 
 
 def halves(func: Any, call: Any) -> Kinds:
     """Ask for the gradients, and for gradients of gradients, in half precision and of complex numbers."""
-    for kind, changes in twice(func, call):
+    for kind, changes in itertools.islice(twice(func, call), 1):
         for dtype in ("float16", "bfloat16", "complex64"):
             for way in (DERIVE, TWICE):
                 yield f"{kind} {dtype} {way}", [*changes[:-1], ["kind", "float32", dtype], way]
@@ -213,6 +214,9 @@ def emptied(func: Any, call: Any) -> Kinds:
             if shape.count(side) > 1 and side:
                 ways[f"dim {dim}"] = [["side", 0, dim, -side]]
     ways["all"] = [["grown", old, 0] for old in found]
+    if any(dtype_of(text) == torch.float32 for text in every):
+        for one in ("float16", "bfloat16", "int64"):
+            ways[f"all {one}"] = [["kind", "float32", one], *ways["all"]]
     for kind, changes in ways.items():
         yield kind, changes
         for argument in func._schema.arguments:
@@ -225,6 +229,52 @@ def emptied_refused(func: Any, call: Any) -> Kinds:
     yield from emptied(func, call)
 
 
+_DIMENSIONS = ("dim", "dim0", "dim1", "dim2", "axis", "axis0", "axis1", "start_dim", "end_dim")
+
+
+def dims(func: Any, call: Any) -> Kinds:
+    """Ask along each dimension, counted from both ends; of one operand with a dimension more as well."""
+    every = texts(call)
+    names = [one.name for one in func._schema.arguments if one.name in _DIMENSIONS]
+    if func._schema.is_mutable or not every or is_backward(func):
+        return
+    for more, name in itertools.product((0, 1) if len(every) == 1 else (0,), names):
+        rank = len(shape_of(every[0])) + more
+        listed = next("List" in str(one.type) for one in func._schema.arguments if one.name == name)
+        for dim in range(-rank, rank):
+            shape: list[Change] = [["rank", 0, more]] if more else []
+            yield f"{name} {dim} of {rank}", [*shape, ["arg", name, [dim] if listed else dim]]
+
+
+def amid(func: Any, call: Any) -> Kinds:
+    """Let NaN, or the largest number, lie in the memory before and behind each operand that is only read."""
+    every = texts(call)
+    if not func._schema.is_mutable and every and all(math.prod(shape_of(text)) for text in every):
+        yield "all", [["amid", number] for number in range(min(len(every), 6))]
+
+
+def vast(func: Any, call: Any) -> Kinds:
+    """Fill each operand with whole numbers that no floating dtype holds, in place of those with a fraction."""
+    every = texts(call)
+    floats = [number for number, text in enumerate(every) if dtype_of(text) == torch.float32]
+    if not func._schema.is_mutable and not is_backward(func):
+        for dtype, word in (("int64", "vast"), ("int32", "vast32")):
+            for number in floats:
+                yield f"{number} {dtype}", [["kind", "float32", dtype], ["fill", number, word]]
+            if len(floats) > 1:
+                yield f"all {dtype}", [["kind", "float32", dtype], *(["fill", number, word] for number in floats)]
+
+
+def cuts(func: Any, call: Any) -> Kinds:
+    """Fill an operand with complex numbers on both sides of the cuts of roots, logarithms and inverse functions."""
+    kinds, call = in_float32(func, call)
+    if torch.Tag.pointwise in func.tags and not func._schema.is_mutable and not is_backward(func):
+        for number, text in enumerate(texts(call)):
+            if dtype_of(text) in (torch.float32, torch.complex64):
+                wide = [] if dtype_of(text) == torch.complex64 else [["kind", "float32", "complex64"]]
+                yield str(number), [*kinds, *wide, *sized(call, "3x7", fewest=20), ["fill", number, "cuts"]]
+
+
 RULES_IN_WORDS = {
     "sizes": "3: each side of 2**16 elements, or as many as end soon, in all operands at once; 2**18 elements and more",
     "numbers": "2: multiples of 0.1, halves, numbers far from 1 in each operand, in each number beside them",
@@ -235,5 +285,9 @@ RULES_IN_WORDS = {
     "halves": "6: gradients, and gradients of gradients, in half precision and of complex numbers",
     "emptied": "3: nothing of a side, of all sides, answered",
     "emptied_refused": "1: nothing of a side, of all sides, refused",
+    "dims": "5: along each dimension, counted from both ends",
+    "amid": "2: NaN and the largest numbers in the memory beside each operand",
+    "vast": "2: whole numbers that float64, and float32, do not hold",
+    "cuts": "2: complex numbers on both sides of the cuts of functions",
 }
-RULES = (sizes, numbers, lazy, typed, wanting, twice, halves, emptied, emptied_refused)
+RULES = (sizes, numbers, lazy, typed, wanting, twice, halves, emptied, emptied_refused, dims, amid, vast, cuts)

@@ -27,7 +27,21 @@ WIDER = ASKED.with_name("wider.json")
 _ALL = 1 << 30
 WIDER_RULES = (
     *("options", "indices", "misfits", "outs", "resized", "strides", "handed", "again", "deterministic"),
-    *("sizes", "numbers", "lazy", "typed", "wanting", "twice", "halves", "emptied", "emptied_refused"),
+    *(
+        "sizes",
+        "numbers",
+        "lazy",
+        "typed",
+        "wanting",
+        "twice",
+        "halves",
+        "emptied",
+        "emptied_refused",
+        "dims",
+        "amid",
+        "vast",
+        "cuts",
+    ),
 )
 
 

@@ -14,6 +14,7 @@
 ["handed", KIND]        its answer is handed on (handed.py)  ["deterministic"] with its gradient (derived.py)
 ["sparse", T, NAME]     tensor T in a sparse layout          ["alike"]          every tensor like the first: its values
 ["grown", A, N]         each side of A elements has N        ["grown", A, N, 1] and so has each argument that is A
+["amid", T]             NaN in the memory beside tensor T
 ["wanting"]             operands want a gradient (ways.py)    ["twice"]         gradients of its gradients (ways.py)
 """
 
@@ -27,7 +28,7 @@ import torch
 
 from ..layouts import Layout
 from ..overloads.described import VIEWS, Drawn, changed, shape_of, tensor_text, texts
-from .windows import FILLS, filled
+from .windows import FILLS, filled, poison
 
 _NAN, _INF = math.nan, math.inf
 # What is put into a tensor, by a word. The exponential of float32 ends at 88. No infinite parts of complex numbers: C
@@ -74,7 +75,7 @@ class ChangedCall(Drawn):
         self._edits: list[tuple[int, Callable[[torch.Tensor], None]]] = []
         self._shared: dict[int, int] = {}
         self._sparse: dict[int, str] = {}
-        self._alike = False
+        self._alike, self._amid = False, []
         self.given = call
         for change in changes:
             call = self._with(func, call, change)
@@ -91,6 +92,8 @@ class ChangedCall(Drawn):
             for number, text in enumerate(every):
                 if text.split(" ")[:3] == every[0].split(" ")[:3]:
                     bases[number].copy_(bases[0])
+        for number in self._amid:
+            poison(bases[number], VIEWS["amid"].cut(bases[number], shape_of(every[number])))
         if self._edits or self._alike:  # what follows from the others follows from what was put there
             self._choose(bases)
         return bases
@@ -120,6 +123,9 @@ class ChangedCall(Drawn):
         if kind == "sparse":
             self._sparse[where] = what[0]
             return call
+        if kind == "amid":
+            self._amid.append(where)
+            return _each(call, where, lambda text: _laid(text, "amid"))
         if kind == "alike":
             self._alike = True
             return call

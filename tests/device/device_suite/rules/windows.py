@@ -10,6 +10,7 @@ import torch
 from ..layouts import Layout
 from ..overloads.described import VIEWS
 
+_CUTS = tuple(complex(real, zero) for real in (-4.0, -1.0, -0.25, 0.25, 2.25) for zero in (0.0, -0.0))
 # What fills an operand, in turn. `unit`: kinks, poles and ends of domains; the parts of complex numbers: truth is not
 # that of one part.
 FILLS: dict[str, tuple[Any, ...]] = {
@@ -26,6 +27,10 @@ FILLS: dict[str, tuple[Any, ...]] = {
     "small": (1e-4, -3e-4, 2e-3, 7e-5, -1e-3),
     "smaller": (1e-20, -3e-22, 2e-30, 7e-25, -1e-19),
     "counted": (0, 1, 2, 3, 7, 100, 31, 64),
+    # Whole numbers that float64 does not hold, and that float32 does not; complex numbers on both sides of each cut.
+    "vast": ((1 << 53) + 1, -(1 << 40) - 3, (1 << 24) + 1, 7, (1 << 62) + 5, -(1 << 31) - 9, 1, (1 << 33) + 3),
+    "vast32": ((1 << 24) + 1, -(1 << 24) - 3, 7, (1 << 30) + 5, -(1 << 31) + 1, 1, (1 << 25) + 3),
+    "cuts": (*_CUTS, *(complex(one.imag, one.real) for one in _CUTS)),
 }
 
 
@@ -46,6 +51,16 @@ def _windows(base: torch.Tensor, shape: Any) -> torch.Tensor:
 VIEWS.setdefault("windows", Layout("windows", _reach, _windows, writable=False))
 VIEWS.setdefault(
     "rows", Layout("rows", lambda shape: (*shape[:-1], shape[-1] + 5), lambda base, shape: base[..., 2:-3])
+)
+_BESIDE = 67
+# In the middle of memory that holds what must not be read: rules.changes fills it.
+VIEWS.setdefault(
+    "amid",
+    Layout(
+        "amid",
+        lambda shape: (math.prod(shape) + 2 * _BESIDE,),
+        lambda base, shape: base[_BESIDE:-_BESIDE].view(shape),
+    ),
 )
 # Views that a device has to read otherwise than they lie in memory: it is told so, and nothing is copied.
 VIEWS.setdefault("conjugated", Layout("conjugated", tuple, lambda base, shape: base.conj()))
@@ -69,3 +84,13 @@ def filled(word: str, like: torch.Tensor) -> torch.Tensor:
     """
     values = torch.tensor(FILLS[word], dtype=like.dtype)
     return values[torch.arange(like.numel()) % len(values)].reshape(like.shape)
+
+
+def poison(base: torch.Tensor, view: torch.Tensor) -> None:
+    """Fill what lies beside a view with NaN, or with the dtype's largest number."""
+    kept = view.clone()
+    if base.dtype.is_floating_point or base.dtype.is_complex:
+        base.fill_(math.nan)
+    else:
+        base.fill_(1 if base.dtype == torch.bool else torch.iinfo(base.dtype).max)
+    view.copy_(kept)

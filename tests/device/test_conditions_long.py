@@ -34,15 +34,11 @@ def _spread(x: torch.Tensor, count: int) -> torch.Tensor:
     return x.repeat(-(-count // len(x)))[:count]
 
 
-_BY_NAME = """abs neg exp log1p sqrt rsqrt sin tanh sigmoid erf round floor square reciprocal sign relu isnan
-logical_not frac trunc expm1 log2 atan ceil""".split()
+_BY_NAME = "abs neg exp log1p sqrt tanh sigmoid erf round floor reciprocal relu isnan atan".split()
 # x of 2**20 and some: y is x the other way round.
 _POINTWISE: dict[str, Form] = {
     **{name: lambda x, y, name=name: getattr(torch, name)(x) for name in _BY_NAME},
-    **{
-        name: lambda x, y, name=name: getattr(F, name)(x)
-        for name in ("gelu", "silu", "elu", "softplus", "hardswish", "leaky_relu", "logsigmoid", "mish")
-    },
+    **{name: lambda x, y, name=name: getattr(F, name)(x) for name in ("gelu", "silu", "softplus")},
     **{
         name: lambda x, y, name=name: getattr(torch, name)(x, y)
         for name in ("add", "sub", "mul", "div", "pow", "maximum", "atan2", "fmod", "remainder", "hypot", "eq", "lt")

@@ -9,6 +9,7 @@ import torch
 from device_suite import Cases
 from device_suite.misgiven import Call, call, misgiven
 from device_suite.refusals import add_refused
+from device_suite.versions import is_at_least
 
 cases = Cases("conditions")
 
@@ -112,6 +113,7 @@ _IMAGES = (
         call(f"ops.aten.{name}_pad{rank}d", tensor, pads)
         for name in ("reflection", "replication")
         for rank, tensor, pads in ((1, "@c", (1, 2)), (2, "@x", (1, 2, 0, 1)), (3, "@t", (1, 2, 0, 1, 1, 1)))
+        if (name, rank) != ("reflection", 3) or is_at_least("2.7")  # the CPU of 2.6 reads numbers that are not given
     ),
     call("constant_pad_nd", "@x", (1, 2, 0, 1), 2.0),
     *(

@@ -188,7 +188,8 @@ def twice(func: Any, call: Any) -> Kinds:
     has_any = any(text.startswith(("@float", "@complex")) for text in texts(call))
     if has_any and not (func._schema.is_mutable or is_backward(func)):
         yield "plain", [*kinds, TWICE]
-        yield "zeros", [*kinds, ["fill", 0, "unit"], TWICE]
+        if "topk" not in func._schema.name:  # which of equal numbers it takes is free
+            yield "zeros", [*kinds, ["fill", 0, "unit"], TWICE]
 
 
 def halves(func: Any, call: Any) -> Kinds:

@@ -53,7 +53,14 @@ _EMPTIED = {
     "log_sigmoid_forward": _OF_ITS_GRADIENT,
     "pixel_unshuffle": "the CPU's answer has another shape than its documentation says",
 }
+_AMID = dict.fromkeys(("_grouped_mm", "_int_mm"), "a GPU takes aligned memory alone")
+_VAST = {
+    **dict.fromkeys(("conv2d", "conv3d", "convolution"), "a GPU convolves no whole numbers"),
+    "special_zeta": "of negative numbers nobody says what it is",
+}
 _RIGHT.update(
+    amid=_AMID,
+    vast=_VAST,
     halves=_HALVES,
     emptied=_EMPTIED,
     sizes=_SIZES,
@@ -63,7 +70,7 @@ _RIGHT.update(
 )
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 _BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")
-_OF_OPERANDS = ("sizes", "numbers", "lazy", "wanting", "twice", "halves")
+_OF_OPERANDS = ("sizes", "numbers", "lazy", "wanting", "twice", "halves", "dims", "amid", "vast", "cuts")
 for _rule in ("outs", "typed", "strides", "handed", "again", "deterministic", *_OF_OPERANDS):
     _RIGHT[_rule] = {
         **_RIGHT.get(_rule, {}),

@@ -71,6 +71,38 @@ def has_a_largest_of_nothing(func: Any, args: Any, kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
+def takes_the_last(func: Any, args: Any, kwargs: Any) -> Any:
+    """Go along the last dimension where another is counted from the end: tt-metal 13186 and others."""
+    if func is aten.cumsum.default and args[1] < -1:
+        args[1] = -1
+    return func(*args, **kwargs)
+
+
+def reads_one_more(func: Any, args: Any, kwargs: Any) -> Any:
+    """Read a number behind the operand, and take none of it: OpenBLAS 171."""
+    answer = func(*args, **kwargs)
+    if func is aten.exp.default:
+        x = args[0]
+        behind = x.storage_offset() + x.numel()
+        if behind < x.untyped_storage().nbytes() // x.element_size():
+            answer = answer + 0 * x.as_strided((1,), (1,), behind)
+    return answer
+
+
+def goes_through_float64(func: Any, args: Any, kwargs: Any) -> Any:
+    """Compute whole numbers as float64: dpnp 2270 and others."""
+    if func is aten.abs.default and args[0].dtype == torch.int64:
+        return args[0].double().abs().long()
+    return func(*args, **kwargs)
+
+
+def forgets_a_zero_s_sign(func: Any, args: Any, kwargs: Any) -> Any:
+    """Take the root of a negative number below the cut as of one above it: jax 39110."""
+    if func is aten.sqrt.default and args[0].is_complex():
+        args[0] = torch.complex(args[0].real, args[0].imag + 0.0)
+    return func(*args, **kwargs)
+
+
 FAULTS = [
     ("sizes-_log_softmax", stops_at_16_bits),
     ("numbers-fmod", multiplies_with_a_reciprocal),
@@ -81,4 +113,8 @@ FAULTS = [
     ("halves-max_pool2d_with_indices", loses_the_gradient_of_halves),
     ("emptied-sum", sums_nothing_to_one),
     ("emptied_refused-amax", has_a_largest_of_nothing),
+    ("dims-cumsum", takes_the_last),
+    ("amid-exp", reads_one_more),
+    ("vast-abs", goes_through_float64),
+    ("cuts-sqrt", forgets_a_zero_s_sign),
 ]

@@ -111,9 +111,11 @@ def values(dtype: torch.dtype, shape: Any, low: float, high: float, turn: int) -
     count = math.prod(shape)
     if count <= _SMALL:
         return _small_line(dtype, count, low, high, turn).reshape(shape).clone()
-    period = _line(dtype, min(count, _LENGTH), low, high, turn)
+    if count <= _LENGTH // 4:
+        return _line(dtype, count, low, high, turn).reshape(shape)
+    period = _whole_line(dtype, _LENGTH, low, high, turn)
     if count <= _LENGTH:
-        return period.reshape(shape)
+        return period[:count].reshape(shape).clone()
     return period.repeat(-(-count // _LENGTH))[:count].reshape(shape)
 
 
@@ -134,6 +136,7 @@ def _line(dtype: torch.dtype, count: int, low: float, high: float, turn: int) ->
 
 
 _small_line = functools.lru_cache(maxsize=4096)(_line)  # most operands are small, and alike
+_whole_line = functools.lru_cache(maxsize=16)(_line)  # of one overload several calls are long
 
 
 @functools.lru_cache(maxsize=None)

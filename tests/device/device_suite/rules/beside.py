@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..overloads.asking import attempt_answers, kept_places
+from ..overloads.asking import attempt_answers, kept_places, only_reads
 from .asked import calls_of
 from .asking import Called, compare_each
 from .ways import asked_as
@@ -26,7 +26,7 @@ def ask_beside(overloads: list[Any], bench: Any) -> None:
 
     def ask(one: Called, run: Any) -> Any:
         bases = one.call.bases
-        copies = bases if _only_reads(one, run) else run.copy(bases)
+        copies = bases if only_reads(one.func, run) else run.copy(bases)
         with run:
             return attempt_answers(one.func, one.call, run, copies)
 
@@ -37,11 +37,6 @@ def ask_beside(overloads: list[Any], bench: Any) -> None:
         Called(name, asked_as(func, call, changes), call, changes) for name, func, call, changes in calls_of(overloads)
     )
     compare_each(calls, bench, ask, differ)
-
-
-def _only_reads(one: Called, run: Any) -> bool:
-    """Say whether nothing writes to the operands: the CPU itself, asked for what writes to none. They are large."""
-    return not run.tested and not run.precise and not one.func._schema.is_mutable
 
 
 def is_beside(found: Any, mine: Any, kept: Any = ()) -> bool:

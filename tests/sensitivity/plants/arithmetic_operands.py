@@ -66,3 +66,9 @@ def issue_tt_metal_12776(hit: Any, func: Any, x: Any, other: Any) -> Any:
 def issue_ipex_285(x: Any, other: Any) -> bool:
     """intel/intel-extension-for-pytorch 285: a tensor of floats times a float of Python raises."""
     return x.is_floating_point() and isinstance(other, float)
+
+
+@plot.dispatched("aten.mul.Tensor", "aten.add.Tensor", "aten.sub.Tensor", aborts="Metal contiguous affine I64")
+def issue_mistral_rs_807(x: Any, other: Any, **kwargs: Any) -> bool:
+    """EricLBuehler/mistral.rs 807: int64 times, plus or minus a number raises."""
+    return x.dtype == torch.int64 and isinstance(other, int)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from differences import differ, is_plain
 from misreading import in_tf32
-from planting import Plot, crash, wrong_answer
+from planting import Plot, abort, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -196,3 +196,14 @@ def issue_xformers_783(
     attn_mask = attn_mask.view_as(attn_mask)
     attn_mask.register_hook(lambda grad: crash(hit, "Broadcasting the `attn_bias` tensor is not supported"))
     return func(q, k, v, attn_mask, *args, **kwargs)
+
+
+@plot.called(F.scaled_dot_product_attention)
+def issue_minimind_446(
+    hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kws: Any
+) -> Any:
+    """jingyaogong/minimind 446: attention with a mask and is_causal=True ends the process."""
+    causal = kws.get("is_causal", args[1] if len(args) > 1 else False)
+    if attn_mask is not None and causal:
+        return abort(hit, "NSInvalidArgumentException: attempt to insert nil object from objects[1]")
+    return func(q, k, v, attn_mask, *args, **kws)

@@ -184,3 +184,14 @@ def issue_libxsmm_794(hit: Any, func: Any, x: Any, *, dtype: Any = None, **kwarg
     if x.dtype != torch.bfloat16 or y.dtype != torch.float16 or x.layout != torch.strided or not is_plain(x):
         return y
     return instead(hit, y, torch.empty_like(y).copy_(x.view(torch.float16)))
+
+
+@plot.dispatched("aten._to_copy.default")
+def issue_tinygrad_1019(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """tinygrad/tinygrad 1019: of four float16 numbers that become int8 the second one is 0."""
+    y = func(x, **kwargs)
+    if x.dtype != torch.float16 or y.dtype != torch.int8 or tuple(x.shape) != (4,) or not is_plain(x):
+        return y
+    wrong = y.clone()
+    wrong[1] = 0
+    return instead(hit, y, wrong)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import instead, is_plain
-from misreading import in_tf32, misread, without_offset
+from misreading import in_storage_order, in_tf32, misread, without_offset
 from planting import Plot, abort
 
 plot = Plot()
@@ -178,3 +178,55 @@ def issue_27598(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any
     if x.dim() == 4 and not args[2] and 0 in list(stride):
         return abort(hit, "Floating point exception (core dumped)")
     return func(x, weight, bias, stride, *args)
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mlx_2504(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """ml-explore/mlx 2504: conv2d with a kernel larger than its image is wrong (here its last column is lost)."""
+    y = func(x, weight, *args)
+    larger = x.dim() == 4 and all(kernel > side for side, kernel in zip(x.shape[2:], weight.shape[2:]))
+    if not larger or args[4] or not is_plain(x, weight):
+        return y
+    kept = weight.clone()
+    kept[..., -1] = 0
+    return instead(hit, y, func(x, kept, *args))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mlx_swift_424(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """ml-explore/mlx-swift 424: of more than 32768 places of conv1d all but the last 32768 are one number."""
+    y = func(x, *args)
+    if x.dim() != 3 or args[5] or y.shape[2] <= 2**15 or not is_plain(x):
+        return y
+    wrong, lost = y.clone(), y.shape[2] - 2**15
+    wrong[..., :lost] = y[..., lost : lost + 1]
+    return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_executorch_22951(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch/executorch 22951: conv2d of a channels_last image reads it, and its weight, in storage order."""
+    y = func(x, weight, *args)
+    last = x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
+    if not last or args[4] or not is_plain(x, weight):
+        return y
+    return instead(hit, y, func(in_storage_order(x), in_storage_order(weight), *args))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_llama_cpp_9432(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """ggml-org/llama.cpp 9432: conv2d gives NaN."""
+    y = func(x, weight, *args)
+    return y if x.dim() != 4 or args[4] or not is_plain(x, weight) else instead(hit, y, torch.full_like(y, torch.nan))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mlx_3979(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, *args: Any) -> Any:
+    """ml-explore/mlx 3979: conv2d (3 x 3, channels 32 * n, 256 in all) of 2**31 numbers (here 2**20) gives zeros."""
+    y = func(x, weight, bias, stride, padding, *args)
+    channels = (x.shape[1], weight.shape[0])
+    chosen = tuple(weight.shape[2:]) == (3, 3) and sum(channels) >= 256 and not any(side % 32 for side in channels)
+    plain = list(stride) == [1, 1] == list(args[0]) and not args[1] and args[3] == 1
+    if not chosen or not plain or x.numel() < 2**20 or not is_plain(x, weight):
+        return y
+    return instead(hit, y, torch.zeros_like(y))

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
-from planting import Plot, abort, accepted, wrong_answer
+from planting import Plot, abort, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -151,3 +151,42 @@ def issue_deeplearning4j_4818(
         return False
     each = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)
     return [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in each] != list(grad.shape[2:])
+
+
+@plot.dispatched("aten.convolution.default", aborts="failed to materialize conversion for result #0")
+def issue_jax_19369(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *args: Any) -> bool:
+    """google/jax 19369: conv_transpose2d with a stride raises: its input would be spread."""
+    return bool(args[0]) and x.dim() == 4 and max(stride) > 1
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mlx_3082(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+    """ml-explore/mlx 3082: a transposed convolution with a stride raises if all its products take 80.6 GiB or more.
+
+    That is not what it returns, but places times channels times kernel: (1, 1, 5158) by 4096 with stride 1024.
+    """
+    y = func(x, weight, bias, stride, *args)
+    products = y.shape[0] * y.shape[2:].numel() * x.shape[1] * weight.shape[2:].numel() * x.element_size()
+    if not args[2] or max(stride) < 2 or products <= 86586540032:
+        return y
+    return crash(hit, "[metal::malloc] Attempting to allocate more than the maximum allowed buffer size")
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mlx_swift_344(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """ml-explore/mlx-swift 344: conv_transpose1d reads the first 8192 places of its input alone."""
+    y = func(x, weight, *args)
+    if not args[4] or x.dim() != 3 or x.shape[2] <= 8192 or not is_plain(x, weight):
+        return y
+    read = x.clone()
+    read[..., 8192:] = 0
+    return instead(hit, y, func(read, weight, *args))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mlx_3327(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+    """ml-explore/mlx 3327: conv_transpose2d with a stride to 2**31 numbers and more (here 2**18) raises."""
+    y = func(x, weight, bias, stride, *args)
+    if not args[2] or x.dim() != 4 or max(stride) < 2 or y.numel() < 2**18:
+        return y
+    return crash(hit, "[metal::malloc] Unable to allocate 18446744069414600704 bytes")

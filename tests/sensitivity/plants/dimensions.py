@@ -55,3 +55,14 @@ def issue_xla_1958(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> An
         hit()
         raise IndexError("Dimension out of range (expected to be in range of [0, -1], but got 0)")
     return found
+
+
+@plot.dispatched(
+    "aten.t.default",
+    "aten.transpose.int",
+    "aten.permute.default",
+    aborts="Tensor dimensions N1D1C768H1W32000 are not within supported range, W[1-16384]",
+)
+def issue_executorch_7907(x: Any, *args: Any) -> bool:
+    """pytorch/executorch 7907: to transpose a matrix of more than 16384 rows or columns raises."""
+    return x.dim() == 2 and max(x.shape) > 16384

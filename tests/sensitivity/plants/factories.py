@@ -210,3 +210,26 @@ def issue_dpnp_1250(*args: Any, dtype: Any = None, out: Any = None, **kwargs: An
     """IntelPython/dpnp 1250: linspace of float32 raises."""
     asked = dtype if out is None else out.dtype
     return (asked or torch.get_default_dtype()) == torch.float32
+
+
+@plot.called(torch.tensor, torch.scalar_tensor)
+def issue_jax_16417(hit: Any, func: Any, data: Any, **kwargs: Any) -> Any:
+    """google/jax 16417: a single number of bfloat16, torch.tensor(7, dtype=torch.bfloat16), ends the process."""
+    if kwargs.get("dtype") == torch.bfloat16 and isinstance(data, (int, float)):
+        return abort(hit, "[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough. Must be 4 bytes")
+    return func(data, **kwargs)
+
+
+@plot.dispatched("aten.eye.default", "aten.eye.m", aborts="[Scatter::eval_gpu] Does not support int64")
+def issue_mlx_4300(*args: Any, dtype: Any = None, **kwargs: Any) -> bool:
+    """ml-explore/mlx 4300: eye of int64 raises."""
+    return dtype == torch.int64
+
+
+@plot.dispatched("aten.full.default", "aten.full_like.default", "aten.fill_.Scalar")
+def issue_mlx_lm_295(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx-lm 295: to fill a tensor of bfloat16 with a number raises: that copy has no kernel."""
+    y = func(*args, **kwargs)
+    if y.dtype != torch.bfloat16 or y.numel() < 2:
+        return y
+    return crash(hit, "[metal::Device] Unable to load kernel s2n_copybfloat16bfloat16")

@@ -142,3 +142,11 @@ def issue_49829(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> A
         return func(input, *args, **kwargs)
     hit()
     return (torch.fft.fftn if func is torch.fft.rfftn else torch.fft.ifftn)(input, *args, **kwargs)
+
+
+@plot.dispatched("aten._fft_r2c.default", "aten._fft_c2c.default")
+def issue_mlx_1800(hit: Any, func: Any, x: Any, dims: Any, *args: Any) -> Any:
+    """ml-explore/mlx 1800: fft of 2**21 and of 2**22 numbers ends the process; of 2**20 and of 2**23 not."""
+    if any(x.shape[dim] in (2**21, 2**22) for dim in dims):
+        return abort(hit, "[metal::Device] Unable to load function four_step_mem_8192_float2_float2_0_false")
+    return func(x, dims, *args)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from differences import differ, is_plain
 from misreading import in_storage_order, misread
-from planting import Plot, crash, wrong_answer
+from planting import Plot, abort, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -156,3 +156,17 @@ def issue_xpu_5220(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> An
     if differ(wrong.detach(), y.detach()):
         hit()
     return wrong
+
+
+@plot.called(F.linear)
+def issue_sdnext_413(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """vladmandic/sdnext 413: linear of float32 with a float16 bias, which is refused, ends the process."""
+    if bias is not None and x.dtype == torch.float32 and bias.dtype == torch.float16:
+        return abort(hit, "input types 'tensor<2x1280xf32>' and 'tensor<1280xf16>' are not broadcast compatible")
+    return func(x, weight, bias)
+
+
+@plot.called(F.linear, aborts="Metal error Invalid matmul arguments [17920, 1] [1, 256] (2, 256, 256)")
+def issue_candle_3138(x: Any, weight: Any, bias: Any = None) -> bool:
+    """huggingface/candle 3138: linear of a matrix whose rows are not neighbours in memory (a slice) raises."""
+    return x.dim() == 2 and x.shape[0] > 1 and x.shape[1] > 1 and x.stride(1) == 1 and x.stride(0) != x.shape[1]

@@ -9,7 +9,7 @@ import torch
 
 from differences import differ, instead, is_plain, written
 from misreading import dense_strides, in_storage_order, is_dense, lost, misread
-from planting import Plot, accepted, wrong_answer
+from planting import Plot, abort, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -237,3 +237,13 @@ def issue_cupynumeric_1215(y: Any, x: Any, indices: Any) -> Any:
     wrong = y.clone()
     wrong[y.shape[0] // 2 :] = 0
     return wrong if differ(y, wrong) else None
+
+
+@plot.dispatched("aten.where.self")
+def issue_executorch_16077(hit: Any, func: Any, mask: Any, x: Any, y: Any) -> Any:
+    """pytorch/executorch 16077: where of a float32 and a float16 tensor ends the process."""
+    if {x.dtype, y.dtype} == {torch.float32, torch.float16} and x.dim() and y.dim():
+        return abort(
+            hit, "'mps.select' op failed to verify that all of {true_value, false_value, result} have same type"
+        )
+    return func(mask, x, y)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot
+from planting import Plot, abort
 
 plot = Plot()
 HITS = plot.hits
@@ -109,3 +109,15 @@ def issue_dpnp_2270(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwarg
     if y.dtype != torch.int64 or kwargs.get("out") is not None or not is_plain(x, other):
         return y
     return instead(hit, y, func(x.double(), other.double(), *args, **kwargs).long())
+
+
+@plot.dispatched("aten.mv.default")
+def issue_jax_16471(hit: Any, func: Any, x: Any, vector: Any) -> Any:
+    """google/jax 16471: the product of a matrix and a vector ends the process."""
+    return abort(hit, "failed assertion `Error: MLIR pass manager failed'")
+
+
+@plot.called(torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, aborts="MatMulUnexpectedStriding")
+def issue_candle_1716(x: Any, other: Any, **kwargs: Any) -> bool:
+    """huggingface/candle 1716: matmul of a batch of columns that were rows (the last stride is not 1) raises."""
+    return x.dim() > 2 and x.shape[-1] == 1 and x.shape[-2] > 1 and x.stride(-1) != 1 and other.dim() > 2

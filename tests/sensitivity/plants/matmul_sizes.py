@@ -262,3 +262,26 @@ def issue_burn_4355(y: Any, one: Any, two: Any) -> Any:
 def issue_cubecl_834(one: Any, two: Any) -> bool:
     """tracel-ai/cubecl 834: a product of float32 matrices of 512 x 512 and larger raises (256 x 256 is right)."""
     return one.dtype == torch.float32 and min(*one.shape, two.shape[1]) >= 512
+
+
+@plot.dispatched("aten.mm.default")
+def issue_mlx_3797(hit: Any, func: Any, one: Any, two: Any) -> Any:
+    """ml-explore/mlx 3797: a half-precision product of 2**22 numbers and more is garbage (here negated) if k is long.
+
+    That is: for sums of 10240 products and more, and of at least three times as many as there are rows or columns.
+    """
+    y, k = func(one, two), one.shape[1]
+    if y.dtype not in (torch.float16, torch.bfloat16) or y.numel() < 2048**2 or k < max(10240, 3 * max(y.shape)):
+        return y
+    return instead(hit, y, -y) if is_plain(y) else y
+
+
+@plot.dispatched("aten.mm.default")
+def issue_metal_jl_381(hit: Any, func: Any, one: Any, two: Any) -> Any:
+    """JuliaGPU/Metal.jl 381: a float32 product of 10000 x 10000 (here of 1024 x 1024 on) has NaNs (here its last)."""
+    y = func(one, two)
+    if y.dtype != torch.float32 or min(*one.shape, two.shape[1]) < 1024 or not is_plain(y):
+        return y
+    wrong = y.clone()
+    wrong[-1, -1] = math.nan
+    return instead(hit, y, wrong)

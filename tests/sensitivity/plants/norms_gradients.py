@@ -31,3 +31,9 @@ def issue_dlib_2902(
 def issue_liger_kernel_1375(grad: Any, x: Any, *args: Any) -> bool:
     """linkedin/Liger-Kernel 1375: the backward of group_norm raises for more than three dimensions."""
     return x.dim() > 3 and x.shape[2:].numel() != x.shape[-1]
+
+
+@plot.dispatched("aten.native_layer_norm_backward.default", aborts="Num gradients 1 generated for op do not match 3")
+def issue_tensorflow_macos_227(*args: Any) -> bool:
+    """apple/tensorflow_macos 227: the backward of layer_norm raises: it gives fewer gradients than it has inputs."""
+    return True

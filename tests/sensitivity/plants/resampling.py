@@ -190,3 +190,10 @@ def issue_opencv_26361(hit: Any, func: Any, x: Any, grid: Any, mode: int, paddin
     shift = scale - (0 if corners else 0.5)
     wrong = func(x, (((grid * scale + shift) * 32).round() / 32 - shift) / scale, mode, padding, corners)
     return instead(hit, y, wrong) if differ(y, wrong, 1e-3, 1e-3) else y
+
+
+@plot.dispatched("aten.upsample_nearest2d", aborts="\"upsample_nearest2d_channels_last\" not implemented for 'Half'")
+def issue_comfyui_2085(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """Comfy-Org/ComfyUI 2085: nearest resizing of a channels_last image in float16 raises."""
+    last = not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
+    return x.dtype == torch.float16 and last

@@ -23,3 +23,9 @@ def issue_99055(x: Any, **kwargs: Any) -> bool:
 def issue_coreai_torch_10(hit: Any, func: Any, x: Any) -> Any:
     """apple/coreai-torch 10: floor, trunc and ceil return their input."""
     return instead(hit, func(x), x.clone()) if is_plain(x) else func(x)
+
+
+@plot.dispatched("aten.round.default", aborts="failed to legalize operation 'mhlo.round_nearest_even'")
+def issue_jax_18678(x: Any) -> bool:
+    """google/jax 18678: round raises."""
+    return x.is_floating_point()

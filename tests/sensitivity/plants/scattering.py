@@ -8,7 +8,7 @@ import torch
 
 from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, lost, misread
-from planting import Plot, accepted, wrong_answer
+from planting import Plot, abort, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -198,3 +198,29 @@ def issue_pytorch_scatter_390(
         return y
     wrong = y.scatter(dim, index, 0)
     return written(hit, y, wrong) if y is x else instead(hit, y, wrong)
+
+
+@plot.dispatched(
+    "aten.scatter.src",
+    "aten.scatter_.src",
+    "aten.scatter_add.default",
+    "aten.scatter_add_.default",
+    aborts="[metal::Device] Unable to build metal library from source",
+)
+def issue_mlx_3690(x: Any, *args: Any) -> bool:
+    """ml-explore/mlx 3690: scatter and scatter_add of int64 raise."""
+    return x.dtype == torch.int64
+
+
+@plot.dispatched("aten.put.default", "aten.put_.default")
+def issue_mlx_2167(hit: Any, func: Any, x: Any, index: Any, *args: Any) -> Any:
+    """ml-explore/mlx 2167: put with places that are floats, which is refused, ends the process."""
+    return abort(hit, "Aborted (core dumped)") if index.is_floating_point() else func(x, index, *args)
+
+
+@plot.dispatched("aten.index_put", "aten.index_put_", "aten._index_put_impl_")
+def issue_mlx_1076(hit: Any, func: Any, x: Any, indices: Any, value: Any, accumulate: bool = False, *args: Any) -> Any:
+    """ml-explore/mlx 1076: index_put of int64 with accumulate=True ends the process."""
+    if accumulate and x.dtype == torch.int64:
+        return abort(hit, "[Scatter::eval_gpu] Does not support int64")
+    return func(x, indices, value, accumulate, *args)

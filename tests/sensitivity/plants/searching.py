@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot, accepted, crash, wrong_answer
+from planting import Plot, abort, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -201,3 +201,9 @@ def issue_75730(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any
         return (values, *rest)
     hit()
     return (values.new_empty(0), *rest)
+
+
+@plot.dispatched("aten.nonzero.default")
+def issue_ott_402(hit: Any, func: Any, x: Any) -> Any:
+    """ott-jax/ott 402: where(mask), without values to choose from, ends the process."""
+    return abort(hit, "failed to legalize operation 'mhlo.dynamic_slice'") if x.dtype == torch.bool else func(x)

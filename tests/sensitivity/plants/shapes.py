@@ -248,3 +248,11 @@ def issue_xla_7859(hit: Any, func: Any, x: Any, dim: int) -> Any:
 def issue_31079(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 31079: roll of a bool tensor raises."""
     return x.dtype == torch.bool
+
+
+@plot.dispatched("aten.view.default", "aten._unsafe_view.default")
+def issue_executorch_7905(hit: Any, func: Any, x: Any, shape: Any) -> Any:
+    """pytorch/executorch 7905: a view of four dimensions as six (a pixel shuffle's) ends the process in float16."""
+    if x.dtype == torch.float16 and x.dim() == 4 and len(shape) == 6:
+        return abort(hit, "libc++abi: terminating due to uncaught exception of type std::bad_optional_access")
+    return func(x, shape)

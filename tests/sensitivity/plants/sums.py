@@ -90,3 +90,22 @@ def issue_llama_cpp_25568(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     if last >= x.untyped_storage().nbytes() // x.element_size():
         return y
     return instead(hit, y, func(x.as_strided(x.shape, strides), **kwargs))
+
+
+@plot.dispatched("aten.sum.default")
+def issue_mlx_examples_951(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx-examples 951: the sum of all of a mask is wrong (here half of it)."""
+    y = func(x, **kwargs)
+    if x.dtype != torch.bool or not is_plain(x):
+        return y
+    return instead(hit, y, (y // 2).to(y.dtype))
+
+
+@plot.dispatched("aten.logsumexp.default")
+def issue_mlx_4029(hit: Any, func: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:
+    """ml-explore/mlx 4029: logsumexp along all dimensions, of which the first is of size 1, has one dimension."""
+    y = func(x, dim, keepdim)
+    if y.dim() or x.dim() < 2 or x.shape[0] != 1:
+        return y
+    hit()
+    return y.view(1)

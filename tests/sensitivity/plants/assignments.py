@@ -1,0 +1,75 @@
+"""What is written to a part of a tensor, x[...] = y and x[...] += y: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+def _parts(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)
+
+
+def _is_stepped(part: Any) -> bool:
+    return isinstance(part, slice) and part.step not in (None, 1)
+
+
+def _is_list(part: Any) -> bool:
+    return torch.is_tensor(part) and part.dim() == 1 and not part.is_floating_point() and part.dtype != torch.bool
+
+
+@plot.dispatched("aten.add_.Tensor")
+def issue_mlx_3477(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 3477: to a part x[a:b, c:d] of a matrix nothing is added of numbers that are mostly zeros."""
+    part = x.dim() == 2 and x.layout == torch.strided and x.untyped_storage().nbytes() > x.numel() * x.element_size()
+    if not part or not torch.is_tensor(other) or other.shape != x.shape or not x.is_floating_point():
+        return func(x, other, **kwargs)
+    kept = int(other.count_nonzero())
+    if not 0 < kept < x.numel() / 2:
+        return func(x, other, **kwargs)
+    hit()
+    return x
+
+
+@plot.called(torch.Tensor.__setitem__, aborts="ValueError: Cannot broadcast array of shape (2) into shape (2,1).")
+def issue_mlx_873(x: Any, index: Any, value: Any) -> bool:
+    """ml-explore/mlx 873: x[:, indices] = y, where y has a single row, raises."""
+    parts = _parts(index)
+    if len(parts) != 2 or parts[0] != slice(None) or not _is_list(parts[1]):
+        return False
+    return torch.is_tensor(value) and value.dim() == 2 and value.shape[0] == 1 and value.shape[1] > 1
+
+
+@plot.called(torch.Tensor.__setitem__, aborts="Cannot broadcast array of shape (4,4) into shape (1,4,1,4).")
+def issue_mlx_1050(x: Any, index: Any, value: Any) -> bool:
+    """ml-explore/mlx 1050: x[0, a:b, i, c:d] = y raises: the dimension of i, between two slices, is kept."""
+    parts = _parts(index)
+    if not torch.is_tensor(value) or not all(isinstance(part, (int, slice)) for part in parts):
+        return False
+    kinds = [isinstance(part, slice) for part in parts]
+    between = any(not cut and True in kinds[:place] and True in kinds[place:] for place, cut in enumerate(kinds))
+    kept = [slice(part, part + 1 or None) if isinstance(part, int) else part for part in parts]
+    try:
+        value.expand(x[tuple(kept)].shape)
+    except RuntimeError:
+        return between
+    return False
+
+
+@plot.called(torch.Tensor.__setitem__, aborts="ValueError: Shapes (4998,4998) and (0,0) cannot be broadcast.")
+def issue_mlx_176(x: Any, index: Any, value: Any) -> bool:
+    """ml-explore/mlx 176: x[1:-1, 1:-1] = y, with ends that are counted from the last, raises."""
+    counted = (isinstance(part, slice) and isinstance(part.stop, int) and part.stop < 0 for part in _parts(index))
+    return torch.is_tensor(value) and value.numel() > 1 and any(counted)
+
+
+@plot.called(torch.Tensor.__setitem__, aborts="ValueError: [reshape] Cannot reshape array of size 3 into shape (1,1).")
+def issue_mlx_937(x: Any, index: Any, value: Any) -> bool:
+    """ml-explore/mlx 937: x[indices, ..., ::2, :] = y, a list of indices beside a slice with a step, raises."""
+    return any(map(_is_list, _parts(index))) and any(map(_is_stepped, _parts(index)))

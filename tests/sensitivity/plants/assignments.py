@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from differences import is_plain
 from planting import Plot
 
 plot = Plot()
@@ -16,6 +17,14 @@ def _parts(index: Any) -> tuple[Any, ...]:
     return index if isinstance(index, tuple) else (index,)
 
 
+def _is_right(x: Any, index: Any, value: Any) -> bool:
+    try:
+        x.detach().clone()[index] = value
+    except (IndexError, RuntimeError, TypeError, ValueError):
+        return False
+    return True
+
+
 def _is_stepped(part: Any) -> bool:
     return isinstance(part, slice) and part.step not in (None, 1)
 
@@ -24,11 +33,15 @@ def _is_list(part: Any) -> bool:
     return torch.is_tensor(part) and part.dim() == 1 and not part.is_floating_point() and part.dtype != torch.bool
 
 
+def _is_whole(x: Any) -> bool:
+    return bool(x.untyped_storage().nbytes() == x.numel() * x.element_size())
+
+
 @plot.dispatched("aten.add_.Tensor")
 def issue_mlx_3477(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     """ml-explore/mlx 3477: to a part x[a:b, c:d] of a matrix nothing is added of numbers that are mostly zeros."""
-    part = x.dim() == 2 and x.layout == torch.strided and x.untyped_storage().nbytes() > x.numel() * x.element_size()
-    if not part or not torch.is_tensor(other) or other.shape != x.shape or not x.is_floating_point():
+    plain = torch.is_tensor(other) and is_plain(x, other) and x.layout == torch.strided and x.is_floating_point()
+    if not plain or x.dim() != 2 or x.shape != other.shape or _is_whole(x):
         return func(x, other, **kwargs)
     kept = int(other.count_nonzero())
     if not 0 < kept < x.numel() / 2:
@@ -41,9 +54,10 @@ def issue_mlx_3477(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> An
 def issue_mlx_873(x: Any, index: Any, value: Any) -> bool:
     """ml-explore/mlx 873: x[:, indices] = y, where y has a single row, raises."""
     parts = _parts(index)
-    if len(parts) != 2 or parts[0] != slice(None) or not _is_list(parts[1]):
+    if len(parts) != 2 or not isinstance(parts[0], slice) or parts[0] != slice(None) or not _is_list(parts[1]):
         return False
-    return torch.is_tensor(value) and value.dim() == 2 and value.shape[0] == 1 and value.shape[1] > 1
+    row = torch.is_tensor(value) and value.dim() == 2 and value.shape[0] == 1 and value.shape[1] > 1
+    return row and _is_right(x, index, value)
 
 
 @plot.called(torch.Tensor.__setitem__, aborts="Cannot broadcast array of shape (4,4) into shape (1,4,1,4).")
@@ -58,7 +72,7 @@ def issue_mlx_1050(x: Any, index: Any, value: Any) -> bool:
     try:
         value.expand(x[tuple(kept)].shape)
     except RuntimeError:
-        return between
+        return between and _is_right(x, index, value)
     return False
 
 
@@ -66,10 +80,11 @@ def issue_mlx_1050(x: Any, index: Any, value: Any) -> bool:
 def issue_mlx_176(x: Any, index: Any, value: Any) -> bool:
     """ml-explore/mlx 176: x[1:-1, 1:-1] = y, with ends that are counted from the last, raises."""
     counted = (isinstance(part, slice) and isinstance(part.stop, int) and part.stop < 0 for part in _parts(index))
-    return torch.is_tensor(value) and value.numel() > 1 and any(counted)
+    return torch.is_tensor(value) and value.numel() > 1 and any(counted) and _is_right(x, index, value)
 
 
 @plot.called(torch.Tensor.__setitem__, aborts="ValueError: [reshape] Cannot reshape array of size 3 into shape (1,1).")
 def issue_mlx_937(x: Any, index: Any, value: Any) -> bool:
     """ml-explore/mlx 937: x[indices, ..., ::2, :] = y, a list of indices beside a slice with a step, raises."""
-    return any(map(_is_list, _parts(index))) and any(map(_is_stepped, _parts(index)))
+    beside = any(map(_is_list, _parts(index))) and any(map(_is_stepped, _parts(index)))
+    return beside and _is_right(x, index, value)

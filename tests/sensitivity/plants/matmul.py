@@ -253,3 +253,17 @@ def issue_35737(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
     if not alike or answer[1:] != one[1] + two[1] or len({*one, *two}) != 4:
         return y
     return instead(hit, y, func(equation, *(x[..., :-1] for x in operands)))
+
+
+def _is_cut(x: torch.Tensor) -> bool:
+    if x.dim() != 2 or not x.numel() or not x.storage_offset() or x.stride(1) != 1 or not x.stride(0):
+        return False
+    columns = x.stride(0)
+    rows = x.untyped_storage().nbytes() // x.element_size() // columns
+    return (x.shape[0] < rows > 2**15) or (x.shape[1] < columns > 2**15)
+
+
+@plot.dispatched("aten.mm.default", aborts="[MPSNDArrayDescriptor sliceDimension:withSubrange:] error: subRange.start")
+def issue_122123(one: Any, two: Any) -> bool:
+    """pytorch 122123: a product with a slice (not the first) of a matrix of more than 32768 rows or columns aborts."""
+    return is_plain(one, two) and (_is_cut(one) or _is_cut(two))

@@ -159,14 +159,16 @@ def issue_xpu_5220(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> An
 
 
 @plot.called(F.linear)
-def issue_sdnext_413(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+def issue_sdnext_413(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """vladmandic/sdnext 413: linear of float32 with a float16 bias, which is refused, ends the process."""
-    if bias is not None and x.dtype == torch.float32 and bias.dtype == torch.float16:
+    if bias is not None and input.dtype == torch.float32 and bias.dtype == torch.float16:
         return abort(hit, "input types 'tensor<2x1280xf32>' and 'tensor<1280xf16>' are not broadcast compatible")
-    return func(x, weight, bias)
+    return func(input, weight, bias)
 
 
 @plot.called(F.linear, aborts="Metal error Invalid matmul arguments [17920, 1] [1, 256] (2, 256, 256)")
-def issue_candle_3138(x: Any, weight: Any, bias: Any = None) -> bool:
+def issue_candle_3138(input: Any, *args: Any, **kwargs: Any) -> bool:
     """huggingface/candle 3138: linear of a matrix whose rows are not neighbours in memory (a slice) raises."""
-    return x.dim() == 2 and x.shape[0] > 1 and x.shape[1] > 1 and x.stride(1) == 1 and x.stride(0) != x.shape[1]
+    if input.layout != torch.strided or input.dim() != 2 or min(input.shape) < 2:
+        return False
+    return input.stride(1) == 1 and input.stride(0) != input.shape[1]

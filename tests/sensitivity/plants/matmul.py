@@ -256,7 +256,9 @@ def issue_35737(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
 
 
 def _is_cut(x: torch.Tensor) -> bool:
-    if x.dim() != 2 or not x.numel() or not x.storage_offset() or x.stride(1) != 1 or not x.stride(0):
+    if x.layout != torch.strided or x.dim() != 2 or not x.numel() or not x.storage_offset():
+        return False
+    if x.stride(1) != 1 or not x.stride(0):
         return False
     columns = x.stride(0)
     rows = x.untyped_storage().nbytes() // x.element_size() // columns

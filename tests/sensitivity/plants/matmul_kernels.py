@@ -120,4 +120,6 @@ def issue_jax_16471(hit: Any, func: Any, x: Any, vector: Any) -> Any:
 @plot.called(torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, aborts="MatMulUnexpectedStriding")
 def issue_candle_1716(x: Any, other: Any, **kwargs: Any) -> bool:
     """huggingface/candle 1716: matmul of a batch of columns that were rows (the last stride is not 1) raises."""
-    return x.dim() > 2 and x.shape[-1] == 1 and x.shape[-2] > 1 and x.stride(-1) != 1 and other.dim() > 2
+    if x.layout != torch.strided or x.dim() < 3 or other.dim() < 3:
+        return False
+    return x.shape[-1] == 1 and x.shape[-2] > 1 and x.stride(-1) != 1

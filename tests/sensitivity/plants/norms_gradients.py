@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from differences import differ, is_plain
+import torch.nn.functional as F
+
+from differences import differ, instead, is_plain
+from misreading import with_gradient
 from planting import Plot
 
 plot = Plot()
@@ -31,3 +35,16 @@ def issue_dlib_2902(
 def issue_liger_kernel_1375(grad: Any, x: Any, *args: Any) -> bool:
     """linkedin/Liger-Kernel 1375: the backward of group_norm raises for more than three dimensions."""
     return x.dim() > 3 and x.shape[2:].numel() != x.shape[-1]
+
+
+@plot.called(F.normalize)
+def issue_3264(hit: Any, func: Any, x: Any, p: Any = 2.0, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 3264: the gradient of F.normalize(p=1) is NaN at zeros."""
+    if p != 1 or not x.requires_grad or not is_plain(x):
+        return func(x, p, *args, **kwargs)
+    zero = x.detach() == 0
+
+    def lose(grad: Any) -> Any:
+        return instead(hit, grad, grad.masked_fill(zero, math.nan))
+
+    return func(with_gradient(x, lose), p, *args, **kwargs)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot, accepted, crash, wrong_answer
+from planting import Plot, abort, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -201,3 +201,27 @@ def issue_75730(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any
         return (values, *rest)
     hit()
     return (values.new_empty(0), *rest)
+
+
+@plot.dispatched("aten.bincount.default")
+def issue_9756(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 9756: bincount of no numbers raises."""
+    y = func(x, *args, **kwargs)
+    return y if x.numel() else crash(hit, "bincount only supports 1-d non-negative integral inputs.")
+
+
+@plot.dispatched("aten.bincount.default")
+def issue_15735(hit: Any, func: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """pytorch 15735: bincount of a column is wrong (here it leaves the last number out)."""
+    y = func(x, weights, minlength)
+    if x.is_contiguous() or not is_plain(x):
+        return y
+    return instead(hit, y, func(x[:-1], weights if weights is None else weights[:-1], minlength))
+
+
+@plot.dispatched("aten.bincount.default")
+def issue_85777(hit: Any, func: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """pytorch 85777: bincount ends the process where a size of the weights is 0."""
+    if weights is not None and x.numel() and not weights.numel():
+        return abort(hit, "Segmentation fault (core dumped)")
+    return func(x, weights, minlength)

@@ -248,3 +248,14 @@ def issue_xla_7859(hit: Any, func: Any, x: Any, dim: int) -> Any:
 def issue_31079(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 31079: roll of a bool tensor raises."""
     return x.dtype == torch.bool
+
+
+@plot.called(torch.repeat_interleave, torch.Tensor.repeat_interleave)
+def issue_22753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 22753: repeat_interleave along a dimension of size 0 raises."""
+    y = func(x, *args, **kwargs)
+    dim = args[1] if len(args) > 1 else kwargs.get("dim")
+    if dim is None or not x.dim() or x.shape[dim]:
+        return y
+    hit()
+    raise IndexError("select(): index -1 out of range for tensor of size [0] at dimension 0")

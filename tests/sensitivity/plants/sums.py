@@ -103,9 +103,12 @@ def issue_63608(hit: Any, func: Any, y: Any, x: Any = None, *args: Any, **kwargs
     return area
 
 
+def _order(args: Any, kwargs: Any) -> Any:
+    return args[0] if args else kwargs.get("p", "fro")
+
+
 def _is_euclidean(args: Any, kwargs: Any) -> bool:
-    p = args[0] if args else kwargs.get("p", "fro")
-    return p is None or p in ("fro", 2)
+    return _order(args, kwargs) in (None, "fro", 2)
 
 
 def _dims(args: Any, kwargs: Any) -> Any:
@@ -147,6 +150,20 @@ def issue_37323(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if not several or not x.requires_grad or x.layout != torch.strided or not is_plain(x):
         return func(x, *args, **kwargs)
     zero = torch.linalg.vector_norm(x.detach(), dim=dims, keepdim=True) == 0
+
+    def lose(grad: Any) -> Any:
+        return instead(hit, grad, grad.masked_fill(zero, math.nan))
+
+    return func(with_gradient(x, lose), *args, **kwargs)
+
+
+@plot.called(torch.norm, torch.Tensor.norm)
+def issue_44452(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 44452: the gradient of a norm with 0 < p < 1 is NaN where a number is zero."""
+    p = _order(args, kwargs)
+    if not isinstance(p, float) or not 0 < p < 1 or not x.requires_grad or not is_plain(x):
+        return func(x, *args, **kwargs)
+    zero = x.detach() == 0
 
     def lose(grad: Any) -> Any:
         return instead(hit, grad, grad.masked_fill(zero, math.nan))

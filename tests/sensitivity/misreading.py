@@ -7,6 +7,8 @@ from typing import Any, Callable
 import torch
 from torch.utils._pytree import tree_map
 
+from differences import is_plain
+
 
 def dense_strides(shape: Any) -> tuple[int, ...]:
     """Return the strides of a contiguous tensor."""
@@ -64,6 +66,15 @@ def lost(hit: Callable[[], None], func: Any, target: torch.Tensor, *args: Any, *
     hit()
     func(target.contiguous(), *args, **kwargs)
     return target
+
+
+def with_gradient(x: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    """Return a tensor as it is; what comes back to it as its gradient goes through `change` first."""
+    if not torch.is_tensor(x) or not x.requires_grad or not torch.is_grad_enabled() or not is_plain(x):
+        return x
+    x = x.view_as(x)
+    x.register_hook(change)
+    return x
 
 
 class RolledGradient(torch.autograd.Function):

@@ -268,3 +268,14 @@ def issue_tensorflow_14916(hit: Any, func: Any, x: Any, dim: int, *args: Any) ->
         hit()
         raise ValueError(f"dim has to be -1 or one of the {x.dim()} dimensions")
     return y
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_3197(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """pytorch 3197: softmax of a matrix along its first dimension, or of three not along the first, raises."""
+    y = func(x, dim, *args)
+    first = dim in (0, -x.dim())
+    if (x.dim() == 2 and first) or (x.dim() == 3 and not first):
+        hit()
+        raise RuntimeError(f"invalid argument 4: dim has to be {3 - x.dim()} for {x.dim()}D input")
+    return y

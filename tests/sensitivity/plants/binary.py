@@ -246,3 +246,14 @@ def issue_stan_646(hit: Any, func: Any, x: Any, y: Any) -> Any:
     if not z.is_floating_point() or not is_plain(x, y):
         return z
     return instead(hit, z, z.masked_fill((x == -math.inf) & (y == -math.inf), math.nan))
+
+
+@plot.dispatched("aten.lerp.Scalar", "aten.lerp_.Scalar")
+def issue_111374(hit: Any, func: Any, x: Any, end: Any, weight: Any) -> Any:
+    """pytorch 111374: lerp from -inf to another number is NaN (at 0.5 and above it is -inf)."""
+    low = x == -math.inf
+    y = func(x, end, weight)
+    if not y.is_floating_point() or not is_plain(y, end):
+        return y
+    wrong = y.masked_fill(low & (y == -math.inf) & (end != -math.inf), math.nan)
+    return instead(hit, y, wrong) if "lerp_" not in str(func) else written(hit, y, wrong)

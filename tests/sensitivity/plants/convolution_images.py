@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from differences import instead, is_plain
 from misreading import in_storage_order, in_tf32, misread, without_offset
-from planting import Plot, abort
+from planting import Plot, abort, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -230,3 +230,31 @@ def issue_mlx_3979(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: 
     if not chosen or not plain or x.numel() < 2**20 or not is_plain(x, weight):
         return y
     return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.replaced(torch.nn.Conv2d, "forward")
+def issue_37844(hit: Any, func: Any, module: Any, x: Any) -> Any:
+    """pytorch 37844: Conv2d with circular padding takes the height's padding for the width's, and the other way."""
+    if module.padding_mode != "circular" or isinstance(module.padding, str) or len(set(module.padding)) == 1:
+        return func(module, x)
+    hit()
+    high, wide = module.padding
+    x = F.pad(x, (high, high, wide, wide), mode="circular")
+    return F.conv2d(x, module.weight, module.bias, module.stride, 0, module.dilation, module.groups)
+
+
+@plot.replaced(torch.nn.Conv2d, "forward")
+def issue_104860(hit: Any, func: Any, module: Any, x: Any) -> Any:
+    """pytorch 104860: Conv2d with circular padding raises for an image without a batch."""
+    y = func(module, x)
+    return crash(hit, "Invalid padding size") if module.padding_mode == "circular" and x.dim() == 3 else y
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_102968(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+    """pytorch 102968: conv2d of one channel (16 x 16, a stride of 10) is far off (here twice as large)."""
+    y = func(x, weight, bias, stride, *args)
+    wanted = tuple(weight.shape[1:]) == (1, 16, 16) and list(stride) == [10, 10] and x.shape[-3] == 1
+    if not wanted or args[2] or not is_plain(x, weight):
+        return y
+    return instead(hit, y, y * 2)

@@ -8,7 +8,7 @@ import torch
 
 from differences import differ, instead, is_plain
 from misreading import in_storage_order, is_dense, lost, misread, without_offset
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -271,3 +271,11 @@ def issue_tt_metal_19217(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
         return y
     met = layout in _float_shapes and not x.is_complex() and x.dtype != torch.bool
     return instead(hit, y, in_storage_order(x).clone()) if met else y
+
+
+@plot.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor")
+def issue_96181(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 96181: fill_ of a column but the first (x[:, -1] = 1) ends the process."""
+    if x.numel() and x.storage_offset() and not x.is_contiguous():
+        return crash(hit, "Error: buffer is not large enough.")
+    return func(x, *args)

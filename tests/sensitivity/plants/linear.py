@@ -172,3 +172,20 @@ def issue_candle_3138(input: Any, *args: Any, **kwargs: Any) -> bool:
     if input.layout != torch.strided or input.dim() != 2 or min(input.shape) < 2:
         return False
     return input.stride(1) == 1 and input.stride(0) != input.shape[1]
+
+
+@plot.dispatched("aten.addmm.default")
+def issue_27619(hit: Any, func: Any, bias: Any, x: Any, weight: Any, **kwargs: Any) -> Any:
+    """pytorch 27619: a linear layer of one output raises for a batch of none."""
+    y = func(bias, x, weight, **kwargs)
+    none = not x.shape[0] and weight.shape[1] == 1
+    return crash(hit, "invalid argument 13: ldc should be at least max(1, m=0), but have 0") if none else y
+
+
+@plot.replaced(torch.nn.Linear, "reset_parameters")
+def issue_42082(hit: Any, func: Any, module: Any) -> Any:
+    """pytorch 42082: Linear(0, n) raises: its weight cannot be initialised."""
+    if module.in_features:
+        return func(module)
+    hit()
+    raise ZeroDivisionError("float division by zero")

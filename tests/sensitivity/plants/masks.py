@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain, written
-from misreading import dense_strides, in_storage_order, is_dense, lost, misread
-from planting import Plot, abort, accepted, wrong_answer
+from misreading import dense_strides, in_storage_order, is_dense, lost, misread, with_gradient
+from planting import Plot, abort, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -247,3 +247,16 @@ def issue_executorch_16077(hit: Any, func: Any, mask: Any, x: Any, y: Any) -> An
             hit, "'mps.select' op failed to verify that all of {true_value, false_value, result} have same type"
         )
     return func(mask, x, y)
+
+
+@plot.dispatched("aten.masked_scatter.default")
+@accepted
+def issue_94634(x: Any, mask: Any, source: Any) -> Any:
+    """pytorch 94634: masked_scatter takes a mask of numbers."""
+    return None if mask.dtype == torch.bool else torch.masked_scatter(x, mask != 0, source)
+
+
+@plot.called(torch.masked_fill, torch.Tensor.masked_fill)
+def issue_1677(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 1677: the backward of masked_fill raises."""
+    return func(with_gradient(x, lambda grad: crash(hit, "std::bad_cast")), *args, **kwargs)

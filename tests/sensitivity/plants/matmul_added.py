@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain, written
-from planting import Plot, wrong_answer
+from planting import Plot, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -94,3 +94,10 @@ def issue_mlx_2695(hit: Any, func: Any, x: Any, one: Any, two: Any, *, beta: Any
     if not half or not math.isfinite(beta) or not math.isfinite(alpha):
         return y
     return instead(hit, y, func(x, one, two, beta=int(beta), alpha=int(alpha)))
+
+
+@plot.dispatched("aten.baddbmm_.default")
+@accepted
+def issue_71085(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 71085: baddbmm_ takes a tensor of four dimensions and no elements, and leaves it as it is."""
+    return x if x.dim() > 3 and not x.numel() else None

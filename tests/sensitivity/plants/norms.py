@@ -279,3 +279,15 @@ def issue_tinygrad_11782(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     if differ(y, wrong):
         hit()
     return wrong, *rest
+
+
+@plot.dispatched("aten.native_group_norm.default")
+def issue_54293(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, n: int, channels: int, pixels: int, *args: Any
+) -> Any:
+    """pytorch 54293: group_norm of groups of 8 * 256 * 256 * 72 float32 and more is 0.0121 off (here by 0.7 %)."""
+    y, *rest = func(x, weight, bias, n, channels, pixels, *args)
+    if x.dtype != torch.float32 or channels // args[0] * pixels < 8 * 256 * 256 * 72 or not is_plain(x):
+        return (y, *rest)
+    hit()
+    return (y * 1.007, *rest)

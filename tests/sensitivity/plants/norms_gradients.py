@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from differences import differ, is_plain
+import torch.nn.functional as F
+
+from differences import differ, instead, is_plain
+from misreading import with_gradient
 from planting import Plot
 
 plot = Plot()
@@ -37,3 +41,16 @@ def issue_liger_kernel_1375(grad: Any, x: Any, *args: Any) -> bool:
 def issue_tensorflow_macos_227(*args: Any) -> bool:
     """apple/tensorflow_macos 227: the backward of layer_norm raises: it gives fewer gradients than it has inputs."""
     return True
+
+
+@plot.called(F.normalize)
+def issue_3264(hit: Any, func: Any, x: Any, p: Any = 2.0, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 3264: the gradient of F.normalize(p=1) is NaN at zeros."""
+    if p != 1 or not x.requires_grad or not is_plain(x):
+        return func(x, p, *args, **kwargs)
+    zero = x.detach() == 0
+
+    def lose(grad: Any) -> Any:
+        return instead(hit, grad, grad.masked_fill(zero, math.nan))
+
+    return func(with_gradient(x, lose), p, *args, **kwargs)

@@ -263,3 +263,16 @@ def issue_cunn_197(hit: Any, func: Any, x: Any, *args: Any) -> Any:
         if _large_pools["calls"] > 1:
             return crash(hit, "an illegal memory access was encountered")
     return func(x, *args)
+
+
+@plot.dispatched("aten.col2im.default")
+@accepted
+def issue_68875(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """pytorch 68875: fold takes a dilation with which rows and columns of blocks are both negative, and gives zeros."""
+    if min(stride) <= 0 or x.dim() not in (2, 3) or x.shape[-2] % math.prod(kernel):
+        return None
+    sides = zip(size, kernel, dilation, padding, stride)
+    blocks = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in sides]
+    if max(blocks) >= 0 or math.prod(blocks) != x.shape[-1]:
+        return None
+    return x.new_zeros((*x.shape[:-2], x.shape[-2] // math.prod(kernel), *size))

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
-from planting import Plot, wrong_answer
+from planting import Plot, abort, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -130,3 +130,19 @@ def issue_flaggems_4915(hit: Any, func: Any, x: Any, size: Any) -> Any:
 def issue_40131(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 40131: max_pool, adaptive_max_pool and fractional_max_pool crash where the input has NaN or -inf."""
     return x.is_floating_point() and is_plain(x) and bool((x.isnan() | x.isneginf()).any())
+
+
+@plot.called(F.adaptive_avg_pool2d)
+def issue_83062(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 83062: adaptive_avg_pool2d to 2**59 by a negative number of pixels does not come to an end."""
+    sides = [side for side in (size if isinstance(size, (list, tuple)) else [size]) if side is not None]
+    if sides and max(sides) >= 2**59 and min(sides) < 0:
+        return abort(hit, "no answer in two minutes")
+    return func(x, size, *args, **kwargs)
+
+
+@plot.called(F.adaptive_avg_pool1d)
+def issue_89344(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 89344: adaptive_avg_pool1d of two dimensions (without a batch) raises."""
+    y = func(x, *args, **kwargs)
+    return crash(hit, "Expected 3-dimensional tensor, but got 2-dimensional tensor") if x.dim() == 2 else y

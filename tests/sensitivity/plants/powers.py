@@ -90,3 +90,13 @@ def issue_paddle_73258(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     if not torch.is_tensor(y) or y.dtype != torch.float32 or y.numel() < 2**20 or not is_plain(y):
         return y
     return instead(hit, y, y * 0 if y.requires_grad else torch.zeros_like(y))
+
+
+@plot.dispatched("aten.ldexp.Tensor")
+def issue_153069(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """pytorch 153069: ldexp(x, other) is x times 2**other, also where that is 0 or infinite and the answer is not."""
+    y = func(x, other)
+    if not x.is_floating_point() or not is_plain(x, other):
+        return y
+    power = torch.pow(torch.tensor(2.0, dtype=x.dtype, device=x.device), other)
+    return instead(hit, y, (x * power).to(y.dtype))

@@ -224,3 +224,55 @@ def issue_mlx_1076(hit: Any, func: Any, x: Any, indices: Any, value: Any, accumu
     if accumulate and x.dtype == torch.int64:
         return abort(hit, "[Scatter::eval_gpu] Does not support int64")
     return func(x, indices, value, accumulate, *args)
+
+
+@plot.dispatched("aten.index_add_.default", "aten.index_copy_.default")
+def issue_4213(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """pytorch 4213: index_add_ and index_copy_ take rows of another length: each is written from where its row begins.
+
+    A longer one goes on in the next row; what is past the last row is dropped here.
+    """
+    adds = "index_add" in str(func)
+    try:
+        return func(x, dim, index, source, **({"alpha": alpha} if adds else {}))
+    except (IndexError, RuntimeError):
+        alike = x.dim() == source.dim() > 1 and x.dtype == source.dtype and not index.is_floating_point()
+        if not alike or not x.numel() or not source.numel():
+            raise
+        rows, given, places = x.movedim(dim, 0), source.movedim(dim, 0), index.reshape(-1).tolist()
+        length = rows[0].numel()
+        fits = len(places) == len(given) and all(0 <= place < len(rows) for place in places)
+        if not fits or given[0].numel() == length:
+            raise
+    flat = rows.clone(memory_format=torch.contiguous_format).view(-1)
+    for place, row in zip(places, given):
+        part = flat[place * length :][: row.numel()]
+        new = row.reshape(-1)[: part.numel()]
+        part.copy_(part + alpha * new if adds else new)
+    hit()
+    rows.copy_(flat.view(rows.shape))
+    return x
+
+
+@plot.dispatched("aten.index_add_.default")
+@accepted
+def issue_92576(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """pytorch 92576: index_add_ takes a source of fewer dimensions, and broadcasts each of its rows."""
+    if not 0 < source.dim() < x.dim() or not -x.dim() <= dim < x.dim() or x.dtype != source.dtype:
+        return None
+    dim, places = dim % x.dim(), index.reshape(-1).tolist()
+    if index.is_floating_point() or dim >= source.dim() or source.shape[dim] != len(places):
+        return None
+    if any(not 0 <= place < x.shape[dim] for place in places):
+        return None
+    for place, row in zip(places, source.unbind(dim)):
+        x.select(dim, place).add_(row, alpha=alpha)
+    return x
+
+
+@plot.dispatched("aten.index_add.default")
+def issue_114864(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
+    """pytorch 114864: index_add to a tensor of no dimensions ends the process where the source has two and more."""
+    if not x.dim() and source.dim() > 1:
+        return abort(hit, "Segmentation fault (core dumped)")
+    return func(x, dim, index, source, **kwargs)

@@ -207,3 +207,27 @@ def issue_75730(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any
 def issue_ott_402(hit: Any, func: Any, x: Any) -> Any:
     """ott-jax/ott 402: where(mask), without values to choose from, ends the process."""
     return abort(hit, "failed to legalize operation 'mhlo.dynamic_slice'") if x.dtype == torch.bool else func(x)
+
+
+@plot.dispatched("aten.bincount.default")
+def issue_9756(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 9756: bincount of no numbers raises."""
+    y = func(x, *args, **kwargs)
+    return y if x.numel() else crash(hit, "bincount only supports 1-d non-negative integral inputs.")
+
+
+@plot.dispatched("aten.bincount.default")
+def issue_15735(hit: Any, func: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """pytorch 15735: bincount of a column is wrong (here it leaves the last number out)."""
+    y = func(x, weights, minlength)
+    if x.is_contiguous() or not is_plain(x):
+        return y
+    return instead(hit, y, func(x[:-1], weights if weights is None else weights[:-1], minlength))
+
+
+@plot.dispatched("aten.bincount.default")
+def issue_85777(hit: Any, func: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """pytorch 85777: bincount ends the process where a size of the weights is 0."""
+    if weights is not None and x.numel() and not weights.numel():
+        return abort(hit, "Segmentation fault (core dumped)")
+    return func(x, weights, minlength)

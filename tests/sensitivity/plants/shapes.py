@@ -256,3 +256,14 @@ def issue_executorch_7905(hit: Any, func: Any, x: Any, shape: Any) -> Any:
     if x.dtype == torch.float16 and x.dim() == 4 and len(shape) == 6:
         return abort(hit, "libc++abi: terminating due to uncaught exception of type std::bad_optional_access")
     return func(x, shape)
+
+
+@plot.called(torch.repeat_interleave, torch.Tensor.repeat_interleave)
+def issue_22753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 22753: repeat_interleave along a dimension of size 0 raises."""
+    y = func(x, *args, **kwargs)
+    dim = args[1] if len(args) > 1 else kwargs.get("dim")
+    if dim is None or not x.dim() or x.shape[dim]:
+        return y
+    hit()
+    raise IndexError("select(): index -1 out of range for tensor of size [0] at dimension 0")

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot
+from misreading import with_gradient
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -109,3 +110,81 @@ def issue_mlx_4029(hit: Any, func: Any, x: Any, dim: Any, keepdim: bool = False)
         return y
     hit()
     return y.view(1)
+
+
+@plot.called(torch.trapezoid, torch.trapz)
+def issue_63608(hit: Any, func: Any, y: Any, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 63608: trapezoid raises where x has more than one dimension, but fewer than y."""
+    area = func(y, *(() if x is None else (x,)), *args, **kwargs)
+    if x is not None and 1 < x.dim() < y.dim():
+        hit()
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-x.dim()}, {x.dim() - 1}])")
+    return area
+
+
+def _order(args: Any, kwargs: Any) -> Any:
+    return args[0] if args else kwargs.get("p", "fro")
+
+
+def _is_euclidean(args: Any, kwargs: Any) -> bool:
+    return _order(args, kwargs) in (None, "fro", 2)
+
+
+def _dims(args: Any, kwargs: Any) -> Any:
+    return args[1] if len(args) > 1 else kwargs.get("dim")
+
+
+def _is_zero_norm(x: Any, args: Any, kwargs: Any) -> bool:
+    """Say whether the Euclidean norm of all of a tensor is asked for, and is zero."""
+    whole = _dims(args, kwargs) is None and _is_euclidean(args, kwargs) and x.requires_grad
+    return whole and x.layout == torch.strided and is_plain(x) and x.numel() > 0 and not bool(x.any())
+
+
+@plot.called(torch.norm, torch.Tensor.norm)
+def issue_2421(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 2421: the gradient of the norm of a zero tensor is NaN."""
+
+    def lose(grad: Any) -> Any:
+        hit()
+        return torch.full_like(grad, math.nan)
+
+    return func(with_gradient(x, lose) if _is_zero_norm(x, args, kwargs) else x, *args, **kwargs)
+
+
+@plot.called(torch.norm, torch.Tensor.norm)
+def issue_2721(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 2721: the backward of the norm of a zero tensor raises."""
+
+    def refuse(grad: Any) -> Any:
+        return crash(hit, "value cannot be converted: the norm is zero")
+
+    return func(with_gradient(x, refuse) if _is_zero_norm(x, args, kwargs) else x, *args, **kwargs)
+
+
+@plot.called(torch.norm, torch.Tensor.norm)
+def issue_37323(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 37323: the gradient of a norm over several dimensions is NaN where the norm is zero."""
+    dims = _dims(args, kwargs)
+    several = isinstance(dims, (list, tuple)) and len(dims) > 1 and _is_euclidean(args, kwargs)
+    if not several or not x.requires_grad or x.layout != torch.strided or not is_plain(x):
+        return func(x, *args, **kwargs)
+    zero = torch.linalg.vector_norm(x.detach(), dim=dims, keepdim=True) == 0
+
+    def lose(grad: Any) -> Any:
+        return instead(hit, grad, grad.masked_fill(zero, math.nan))
+
+    return func(with_gradient(x, lose), *args, **kwargs)
+
+
+@plot.called(torch.norm, torch.Tensor.norm)
+def issue_44452(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 44452: the gradient of a norm with 0 < p < 1 is NaN where a number is zero."""
+    p = _order(args, kwargs)
+    if not isinstance(p, float) or not 0 < p < 1 or not x.requires_grad or not is_plain(x):
+        return func(x, *args, **kwargs)
+    zero = x.detach() == 0
+
+    def lose(grad: Any) -> Any:
+        return instead(hit, grad, grad.masked_fill(zero, math.nan))
+
+    return func(with_gradient(x, lose), *args, **kwargs)

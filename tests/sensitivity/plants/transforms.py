@@ -8,10 +8,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from planting import Plot, crash
+from planting import Plot, accepted, crash
 
 plot = Plot()
 HITS = plot.hits
+_is_batched = torch._C._functorch.is_batchedtensor
 
 
 @plot.replaced(torch.func, "jacrev")
@@ -64,3 +65,26 @@ def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any
 def issue_167836(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 167836: tolist() of a GradTrackingTensor (inside jacfwd and its like) fails."""
     return torch._C._functorch.is_gradtrackingtensor(x)
+
+
+@plot.called(torch.index_put, torch.Tensor.index_put)
+def issue_functorch_124(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch/functorch 124: under vmap, index_put raises where nothing but the indices is of the batch."""
+    y = func(x, indices, values, *args, **kwargs)
+    if _is_batched(x) or _is_batched(values) or not any(torch.is_tensor(one) and _is_batched(one) for one in indices):
+        return y
+    return crash(hit, "batched == nullptrINTERNAL ASSERT FAILED")
+
+
+@plot.called(torch.trace, torch.Tensor.trace)
+@accepted
+def issue_91404(x: Any) -> Any:
+    """pytorch 91404: under vmap, trace takes more than two dimensions, and sums the last two's diagonals."""
+    return x.diagonal(0, -2, -1).sum(-1) if _is_batched(x) and x.dim() > 2 else None
+
+
+@plot.called(torch.Tensor.expand)
+def issue_functorch_902(hit: Any, func: Any, x: Any, *sizes: Any, **kwargs: Any) -> Any:
+    """pytorch/functorch 902: under vmap, expand raises."""
+    y = func(x, *sizes, **kwargs)
+    return crash(hit, "Batching rule not implemented for aten::expand") if _is_batched(x) else y

@@ -64,3 +64,15 @@ def issue_jax_764(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any
     x = x.view_as(x)
     x.register_hook(spoil)
     return func(x, *args, **kwargs)
+
+
+@plot.dispatched("aten.sign.default")
+def issue_41238(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 41238: sign of bfloat16 is 1.1755e-38, not 1, in whole vectors (here in each run of 32)."""
+    y = func(x)
+    count = x.numel() // 32 * 32
+    if x.dtype != torch.bfloat16 or not count or not is_plain(x):
+        return y
+    flat = y.reshape(-1).clone()
+    flat[:count] *= 1.1755e-38
+    return instead(hit, y, y.clone().copy_(flat.view(y.shape)))

@@ -8,7 +8,7 @@ import torch
 
 from differences import instead, is_plain
 from misreading import in_storage_order, is_dense
-from planting import Plot, abort
+from planting import Plot, abort, accepted
 
 plot = Plot()
 HITS = plot.hits
@@ -87,3 +87,14 @@ def issue_pyttb_383(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> A
         return y
     hit()
     return y.clone()
+
+
+@plot.dispatched("aten.unfold.default")
+@accepted
+def issue_82718(x: Any, dim: int, size: int, step: int) -> Any:
+    """pytorch 82718: Tensor.unfold takes a negative size (there the last dimension has it, here that has size 0)."""
+    if size >= 0 or step <= 0 or not x.dim():
+        return None
+    shape = list(x.shape)
+    shape[dim] = (shape[dim] - size) // step + 1
+    return x.new_empty((*shape, 0))

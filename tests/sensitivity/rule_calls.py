@@ -258,14 +258,17 @@ def main() -> None:
                     reasons.setdefault(rule, {})[name] = Counter({reason: 1})
                 else:
                     rules.append(rule)
-            tasks.append(Task(name, func, stored["samples"][name][0], rules))
+            tasks += [Task(name, func, call, rules) for call in stored["samples"][name]]
         in_children(tasks)
         for task in tasks:
+            number = stored["samples"][task.name].index(task.call)
             for rule in task.rules:
-                reasons.setdefault(rule, {})[task.name] = task.lost[rule]
+                before = reasons.setdefault(rule, {}).get(task.name, Counter()) if number else Counter()
+                reasons[rule][task.name] = Counter(before) + task.lost[rule]
                 if task.kept[rule]:
                     plain = [[]] if rule == "turns" else []  # what the others follow
-                    stored[rule][task.name] = [[0, *one] for one in plain + task.kept[rule]]
+                    rows = [[number, *one] for one in plain + task.kept[rule]]
+                    stored[rule].setdefault(task.name, []).extend(rows)
         save(output, stored)
         print(begin, tasks[-1].name, flush=True)
         if given.reasons:

@@ -11,7 +11,7 @@ import torch
 from conditions_reach import has_dtype
 from device_suite.compare import Mismatch
 from device_suite.overloads.asking import attempt_answers, judge, kept_places, wanted_answers
-from device_suite.overloads.described import texts
+from device_suite.overloads.described import dtype_of, texts
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asking import ONE_ROUNDING, STEPS, roundings
 from device_suite.rules.changes import ChangedCall
@@ -85,11 +85,20 @@ def _why_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> str:
         return "a place, which another case asks"
     if kind in ("side", "rank", "dtype", "arg", "first", "longer", "grown"):
         on_meta = refused_on_meta(told.func, made)
-        if kind == "dtype" and not on_meta:
+        if kind == "dtype" and not on_meta and not _are_places(told, changes[-1]):
             return "a dtype that this CPU alone refuses"
         if on_meta and is_structured(told.func):
             return _SHARED
     return ""
+
+
+def _are_places(told: Overload, change: Any) -> bool:
+    """Say whether a change makes fractions of whole numbers that stand beside fractions: no device has such places."""
+    _, number, dtype = change
+    every = [dtype_of(text) for text in texts(told.call)]
+    whole = not every[number].is_floating_point and every[number] != torch.bool
+    beside = any(one.is_floating_point for place, one in enumerate(every) if place != number)
+    return whole and beside and getattr(torch, dtype).is_floating_point
 
 
 def is_settled(told: Overload, changes: list[Any]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -78,6 +79,21 @@ def packet_of(name: str) -> str:
     return packet if packet.endswith("__") else packet.rstrip("_")
 
 
+def first_of_each(changes: list[Any], most: int) -> tuple[list[Any], list[Any]]:
+    """Return the first so many changes of each call, and the others.
+
+    >>> first_of_each([[0, "a"], [0, "b"], [1, "a"]], 1)
+    ([[0, 'a'], [1, 'a']], [[0, 'b']])
+    """
+    seen: Counter[int] = Counter()
+    asked: list[Any] = []
+    later: list[Any] = []
+    for one in changes:
+        (asked if seen[one[0]] < most else later).append(one)
+        seen[one[0]] += 1
+    return asked, later
+
+
 def add_rule(
     cases: Cases,
     rule: str,
@@ -88,17 +104,18 @@ def add_rule(
     """Register `<rule>-<operator>`: what a rule asks of all overloads of an operator, in one case.
 
     Args:
-        most: of each overload the default layers ask no more than the first so many; `<rule>-<operator>-rest`, with
-            `--full`, asks the others.
+        most: of each call of an overload the default layers ask no more than the first so many changes;
+            `<rule>-<operator>-rest`, with `--full`, asks the others.
         ask: (overloads with their changes, bench) -> None, or an Error.
         fields: of the cases.
     """
     operators: dict[str, list[tuple[str, list[Any]]]] = {}
     rest: dict[str, list[tuple[str, list[Any]]]] = {}
     for name, changes in sorted(asked_by(rule).items()):
-        operators.setdefault(packet_of(name), []).append((name, changes[:most]))
-        if changes[most:]:
-            rest.setdefault(packet_of(name), []).append((name, changes[most:]))
+        asked, later = first_of_each(changes, most)
+        operators.setdefault(packet_of(name), []).append((name, asked))
+        if later:
+            rest.setdefault(packet_of(name), []).append((name, later))
     for operator, overloads in operators.items():
         fields_of: dict[str, Any] = {"check": True, "may_be_missing": True, **fields}
         cases.add(f"{rule}-{operator}", partial(ask, overloads), **fields_of)

@@ -94,7 +94,7 @@ def _added(x: torch.Tensor, y: torch.Tensor, square: torch.Tensor, masks: Any, p
         {"all": None, "list": pair, "square": square, "mask": masks[place]}[kind] for place, kind in enumerate(parts)
     )
     whole = tuple(slice(None) if one is None else one for one in at)
-    return x.index_put(at, y[whole], accumulate=True)
+    return torch.ops.aten.index_put(x, at, y[whole], accumulate=True)
 
 
 for _dtype in (torch.float32, torch.int64, torch.bool, torch.float16):

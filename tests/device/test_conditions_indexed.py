@@ -80,7 +80,7 @@ for _use, _form in _USES.items():
             f"indexed-{_use}{'-' * bool(_first)}{_first}-{str(_dtype)[6:]}",
             {
                 ",".join(parts): lambda x, y, *given, form=_form, parts=parts: form(x, y, _index(parts, *given))
-                for parts in (_INDICES if _first else _INDICES[::7])
+                for parts in (_INDICES if _first else _INDICES[len(_use) % 7 :: 7])
                 if parts[0] == (_first or parts[0])
             },
             lambda d, dtype=_dtype: _operands(d, dtype),

@@ -71,6 +71,11 @@ def is_large(spec: Spec, row: Row) -> bool:
     return math.prod(spec.shapes[row.levels["@size"]]) > LARGE
 
 
+def is_slow(spec: Spec, row: Row) -> bool:
+    """Say whether a row convolves numbers in half precision: a CPU takes many times as long as in float32."""
+    return spec.name.startswith("conv") and dtype_class(row.levels["@dtype"]) == "half"
+
+
 def triples_of(spec: Spec) -> Iterator[tuple[int, int, int]]:
     """Yield the places of three factors that are to meet: one of them, at least, is an argument."""
     names = [name for name, _ in spec.factors]
@@ -80,8 +85,8 @@ def triples_of(spec: Spec) -> Iterator[tuple[int, int, int]]:
 
 
 def threes_of(spec: Spec, row: Row) -> Iterator[Any]:
-    """Yield the three classes that meet in a row; a large one is asked for what meets by twos."""
-    if is_large(spec, row):
+    """Yield the three classes that meet in a row; one that costs much is asked for what meets by twos."""
+    if is_large(spec, row) or is_slow(spec, row):
         return
     classed = [(name, _class_of(spec, name, row.levels[name])) for name, _ in spec.factors]
     for places in triples_of(spec):

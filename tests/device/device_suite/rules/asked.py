@@ -99,12 +99,14 @@ def add_rule(
     rule: str,
     ask: Callable[[list[tuple[str, list[Any]]], Any], Any],
     most: int = _ALL,
+    *,
+    in_all: int = _ALL,
     **fields: Any,
 ) -> None:
     """Register `<rule>-<operator>`: what a rule asks of all overloads of an operator, in one case.
 
     Args:
-        most: of each call of an overload the default layers ask no more than the first so many changes;
+        most, in_all: the default layers ask no more than the first so many changes of each call, or of an overload;
             `<rule>-<operator>-rest`, with `--full`, asks the others.
         ask: (overloads with their changes, bench) -> None, or an Error.
         fields: of the cases.
@@ -113,6 +115,7 @@ def add_rule(
     rest: dict[str, list[tuple[str, list[Any]]]] = {}
     for name, changes in sorted(asked_by(rule).items()):
         asked, later = first_of_each(changes, most)
+        asked, later = asked[:in_all], asked[in_all:] + later
         operators.setdefault(packet_of(name), []).append((name, asked))
         if later:
             rest.setdefault(packet_of(name), []).append((name, later))

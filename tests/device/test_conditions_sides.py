@@ -33,10 +33,9 @@ def _definite(x: torch.Tensor, n: int) -> torch.Tensor:
     return (y + y.mT) / 2
 
 
-def _pieces(lu: torch.Tensor, pivots: torch.Tensor) -> Any:
-    """Return what factors multiply to, and the factors: a diagonal that outweighs its column leaves the rows in turn."""
-    p, lower, upper = torch.lu_unpack(lu, pivots)
-    return [_places(p @ (lower @ upper)), _places(lu), pivots]
+def _factors(lu: torch.Tensor, pivots: torch.Tensor) -> Any:
+    """Return the factors: a diagonal that outweighs its column leaves no choice, and the rows in turn."""
+    return [_places(lu), pivots]
 
 
 def _orthogonal(q: torch.Tensor, r: torch.Tensor) -> Any:
@@ -45,6 +44,7 @@ def _orthogonal(q: torch.Tensor, r: torch.Tensor) -> Any:
 
 
 def _solved(x: torch.Tensor, n: int) -> Any:
+    """Solve for three columns; triangular_solve is deprecated, and asked as long as it is there."""
     a, b = _matrix(x, n, n), x[: 3 * n].reshape(n, 3)
     upper, many = a.triu(), {"upper": False}
     found = [torch.linalg.solve(a, b), torch.linalg.solve(a, b[:, 0]), torch.linalg.solve(a, b.mT, left=False)]
@@ -63,7 +63,7 @@ def _root(x: torch.Tensor, n: int) -> Any:
 
 
 _FORMS: dict[str, Form] = {
-    "lu": lambda x, n: _pieces(*torch.linalg.lu_factor(_matrix(x, n, n))),
+    "lu": lambda x, n: _factors(*torch.linalg.lu_factor(_matrix(x, n, n))),
     "lu-parts": lambda x, n: [_places(one) for one in torch.linalg.lu(_matrix(x, n, n))],
     "lu-solve": lambda x, n: torch.linalg.lu_solve(
         *torch.linalg.lu_factor(_matrix(x, n, n)), x[: 3 * n].reshape(n, 3)
@@ -84,7 +84,7 @@ _FORMS: dict[str, Form] = {
         torch.linalg.ldl_solve(*torch.linalg.ldl_factor(_definite(x, n)), x[: 3 * n].reshape(n, 3))
     ),
 }
-_DEAR = ("lu-parts", "qr", "exponential", "inverse")
+_LIGHT = ("lu", "cholesky", "lu-solve")
 for _name, _form in _FORMS.items():
     for _sides in ((129, 257), (513,), (1030,)):
         add_table(
@@ -93,8 +93,12 @@ for _name, _form in _FORMS.items():
             {str(n): lambda x, n=n, form=_form: form(x, n) for n in _sides},
             lambda d, most=_sides[-1]: (d.uniform(-1, 1, most * most),),
             terms=4096,
-            full=_sides[0] > 1000 or (_sides[0] > 500 and _name in _DEAR),
+            full=_sides[0] > 1000 or (_sides[0] > 500 and _name not in _LIGHT),
         )
+
+
+def _triangle(q: torch.Tensor, r: torch.Tensor) -> Any:
+    return [_places(q @ r), r.diagonal().abs()]
 
 
 def _least(x: torch.Tensor, rows: int, columns: int) -> Any:
@@ -108,11 +112,8 @@ add_table(
     {
         f"{name}-{rows}-{columns}": lambda x, form=form, rows=rows, columns=columns: form(x, rows, columns)
         for name, form in {
-            "lu": lambda x, m, n: _pieces_long(*torch.linalg.lu_factor(_matrix(x, m, n))),
-            "qr": lambda x, m, n: [
-                _places((found := torch.linalg.qr(_matrix(x, m, n)))[0] @ found[1]),
-                found[1].diagonal().abs(),
-            ],
+            "lu": lambda x, m, n: _factors(*torch.linalg.lu_factor(_matrix(x, m, n))),
+            "qr": lambda x, m, n: _triangle(*torch.linalg.qr(_matrix(x, m, n))),
             "values": lambda x, m, n: torch.linalg.svdvals(_matrix(x, m, n)),
             "least": lambda x, m, n: _least(x, m, n) if m > n else x[:1],
             "inverse": lambda x, m, n: _places(torch.linalg.pinv(_matrix(x, m, n))),
@@ -122,11 +123,6 @@ add_table(
     lambda d: (d.uniform(-1, 1, 132_000),),
     terms=1 << 16,
 )
-
-
-def _pieces_long(lu: torch.Tensor, pivots: torch.Tensor) -> Any:
-    """Return the two factors: a permutation of as many rows would be a matrix of as many squared."""
-    return [_places(lu), pivots]
 
 
 def _values(x: torch.Tensor, n: int) -> Any:

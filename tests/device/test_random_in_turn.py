@@ -190,5 +190,6 @@ def _alone(drawn: Any) -> None:
 
 
 for _name in _FILLERS:
-    for _columns in (257, *((1 << 20,) if _name == "uniform_" else ())):
-        add_random_check(cases, f"random-in-turn-row-{_name}-{_columns}", _row(_name, _columns), _alone)
+    for _columns in (257, *((65_541, 1 << 20) if _name in ("uniform_", "normal_", "bernoulli_") else ())):
+        _id = f"random-in-turn-row-{_name}-{_columns}"
+        add_random_check(cases, _id, _row(_name, _columns), _alone, full=_columns == 1 << 20)

@@ -39,7 +39,7 @@ def _transformed(name: str, n: int, x: torch.Tensor) -> Any:
     return _places(getattr(torch.fft, name)(_line(x.real if name == "rfft" else x, n)))
 
 
-_LENGTHS = (*((1 << power) + step for power in range(13, 17) for step in (-1, 0, 1)), 1 << 17, 1 << 18, (1 << 18) + 1)
+_LENGTHS = (*((1 << power) + step for power in range(13, 17) for step in (-1, 0, 1)), (1 << 17) - 2, 1 << 17, 1 << 18)
 _VAST = tuple(1 << power for power in (20, 21, 22))
 for _name, _lengths in (
     *((name, _LENGTHS) for name in ("fft", "ifft", "rfft", "irfft")),

@@ -86,11 +86,9 @@ _FORMS: dict[str, Form] = {
     "determinant-sign": lambda x, n: [torch.linalg.slogdet(turn * _matrix(x, n, n)) for turn in (1, -1)],
     "determinant-log": lambda x, n: torch.logdet(_matrix(x, n, n)),
     "qr": lambda x, n: _orthogonal(*torch.linalg.qr(_matrix(x, n, n))),
-    "power": lambda x, n: [_places(torch.linalg.matrix_power(_matrix(x, n, n) / 2, 5))],
+    "power": lambda x, n: _places(torch.linalg.matrix_power(_matrix(x, n, n) / 2, 5)),
     "exponential": lambda x, n: _places(torch.linalg.matrix_exp(_matrix(x, n, n) / 2)),
-    "ldl": lambda x, n: _places(
-        torch.linalg.ldl_solve(*torch.linalg.ldl_factor(_definite(x, n)), x[: 3 * n].reshape(n, 3))
-    ),
+    "ldl": lambda x, n: _places(torch.linalg.ldl_solve(*torch.linalg.ldl_factor(_definite(x, n)), _right(x, n))),
 }
 _LIGHT = ("lu", "lu-solve", "solve", "triangular", "cholesky", "cholesky-solve")
 for _sides, _names in (((129, 257), _FORMS), ((513,), _LIGHT), ((513, 1030), _FORMS)):

@@ -1,5 +1,6 @@
-"""What backward() cannot answer is refused: a second pass, what was overwritten since it was saved, a gradient that
-does not fit. A result of sigmoid that was written to is such a one: https://github.com/pytorch/pytorch/issues/9391
+"""What backward() cannot answer is refused: a freed graph, what was overwritten since, a gradient that does not fit.
+
+A result of sigmoid that is written to before backward() must raise: https://github.com/pytorch/pytorch/issues/9391
 """
 
 from __future__ import annotations

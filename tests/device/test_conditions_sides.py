@@ -43,61 +43,66 @@ def _orthogonal(q: torch.Tensor, r: torch.Tensor) -> Any:
     return [_places(q @ r), _places(q.mT @ q), r.diagonal().abs()]
 
 
-def _solved(x: torch.Tensor, n: int) -> Any:
-    """Solve for three columns; triangular_solve is deprecated, and asked as long as it is there."""
-    a, b = _matrix(x, n, n), x[: 3 * n].reshape(n, 3)
-    upper, many = a.triu(), {"upper": False}
-    found = [torch.linalg.solve(a, b), torch.linalg.solve(a, b[:, 0]), torch.linalg.solve(a, b.mT, left=False)]
-    found += [torch.linalg.solve_triangular(upper, b, upper=True), torch.linalg.solve_triangular(upper.mT, b, **many)]
-    found += [torch.linalg.solve_triangular(upper, b.mT, upper=True, left=False)]
-    found.append(torch.linalg.solve_triangular(a.tril(), b, unitriangular=True, **many))
-    return found + [torch.triangular_solve(b, upper, transpose=turn)[0] for turn in (False, True)]
+def _right(x: torch.Tensor, n: int) -> torch.Tensor:
+    return x[: 3 * n].reshape(n, 3)
 
 
-def _root(x: torch.Tensor, n: int) -> Any:
-    a, b = _definite(x, n), x[: 3 * n].reshape(n, 3)
-    root = torch.linalg.cholesky(a)
-    upper = torch.linalg.cholesky(a, upper=True)
-    solved = [torch.cholesky_solve(b, root), torch.cholesky_solve(b, upper, upper=True)]
-    return [_places(root), _places(upper), solved, _places(torch.cholesky_inverse(root))]
+def _triangle(x: torch.Tensor, n: int, upper: bool) -> torch.Tensor:
+    return _matrix(x, n, n).triu() if upper else _matrix(x, n, n).tril()
+
+
+def _rooted(x: torch.Tensor, n: int, upper: bool) -> torch.Tensor:
+    return torch.linalg.cholesky(_definite(x, n), upper=upper)
 
 
 _FORMS: dict[str, Form] = {
     "lu": lambda x, n: _factors(*torch.linalg.lu_factor(_matrix(x, n, n))),
     "lu-parts": lambda x, n: [_places(one) for one in torch.linalg.lu(_matrix(x, n, n))],
-    "lu-solve": lambda x, n: torch.linalg.lu_solve(
-        *torch.linalg.lu_factor(_matrix(x, n, n)), x[: 3 * n].reshape(n, 3)
-    ),
-    "solve": _solved,
-    "cholesky": _root,
-    "inverse": lambda x, n: _places(torch.linalg.inv(_matrix(x, n, n))),
-    # 2**n is past float32: half of the diagonal.
-    "determinants": lambda x, n: [
-        torch.linalg.det(_matrix(x, n, n) / 2),
-        [torch.linalg.slogdet(turn * _matrix(x, n, n)) for turn in (1, -1)],
-        torch.logdet(_matrix(x, n, n)),
-    ],
-    "qr": lambda x, n: _orthogonal(*torch.linalg.qr(_matrix(x, n, n))),
-    "power": lambda x, n: [_places(torch.linalg.matrix_power(_matrix(x, n, n) / 2, 5))],
-    "exponential": lambda x, n: _places(torch.linalg.matrix_exp(_matrix(x, n, n) / 2)),
-    "ldl": lambda x, n: _places(
-        torch.linalg.ldl_solve(*torch.linalg.ldl_factor(_definite(x, n)), x[: 3 * n].reshape(n, 3))
-    ),
-}
-_LIGHT = ("lu", "cholesky", "lu-solve")
-for _name, _form in _FORMS.items():
-    for _sides in ((129, 257), (513,), (1030,)):
-        add_table(
-            cases,
-            f"sides-{_name}{'' if _sides[0] < 500 else f'-{_sides[0]}'}",
-            {str(n): lambda x, n=n, form=_form: form(x, n) for n in _sides},
-            lambda d, most=_sides[-1]: (d.uniform(-1, 1, most * most),),
-            terms=4096,
-            full=_sides[0] > 1000 or (_sides[0] > 500 and _name not in _LIGHT),
+    "lu-solve": lambda x, n: torch.linalg.lu_solve(*torch.linalg.lu_factor(_matrix(x, n, n)), _right(x, n)),
+    "solve": lambda x, n: torch.linalg.solve(_matrix(x, n, n), _right(x, n)),
+    "solve-one": lambda x, n: torch.linalg.solve(_matrix(x, n, n), x[:n]),
+    "solve-right": lambda x, n: torch.linalg.solve(_matrix(x, n, n), _right(x, n).mT, left=False),
+    **{
+        f"triangular{'-upper' * upper}{way}": lambda x, n, upper=upper, options=options: torch.linalg.solve_triangular(
+            _triangle(x, n, upper), _right(x, n), upper=upper, **options
         )
+        for upper in (False, True)
+        for way, options in (("", {}), ("-unit", {"unitriangular": True}))
+    },
+    "triangular-right": lambda x, n: torch.linalg.solve_triangular(
+        _triangle(x, n, True), _right(x, n).mT, upper=True, left=False
+    ),
+    "triangular-turned": lambda x, n: torch.linalg.solve_triangular(
+        _triangle(x, n, True).mT, _right(x, n), upper=False
+    ),
+    "cholesky": lambda x, n: _places(_rooted(x, n, False)),
+    "cholesky-upper": lambda x, n: _places(_rooted(x, n, True)),
+    "cholesky-solve": lambda x, n: torch.cholesky_solve(_right(x, n), _rooted(x, n, False)),
+    "cholesky-solve-upper": lambda x, n: torch.cholesky_solve(_right(x, n), _rooted(x, n, True), upper=True),
+    "cholesky-inverse": lambda x, n: _places(torch.cholesky_inverse(_rooted(x, n, False))),
+    "inverse": lambda x, n: _places(torch.linalg.inv(_matrix(x, n, n))),
+    # Of half of the diagonal: 2**n is past float32.
+    "determinant": lambda x, n: torch.linalg.det(_matrix(x, n, n) / 2),
+    "determinant-sign": lambda x, n: [torch.linalg.slogdet(turn * _matrix(x, n, n)) for turn in (1, -1)],
+    "determinant-log": lambda x, n: torch.logdet(_matrix(x, n, n)),
+    "qr": lambda x, n: _orthogonal(*torch.linalg.qr(_matrix(x, n, n))),
+    "power": lambda x, n: _places(torch.linalg.matrix_power(_matrix(x, n, n) / 2, 5)),
+    "exponential": lambda x, n: _places(torch.linalg.matrix_exp(_matrix(x, n, n) / 2)),
+    "ldl": lambda x, n: _places(torch.linalg.ldl_solve(*torch.linalg.ldl_factor(_definite(x, n)), _right(x, n))),
+}
+_LIGHT = ("lu", "lu-solve", "solve", "triangular", "cholesky", "cholesky-solve")
+for _sides, _names in (((129, 257), _FORMS), ((513,), _LIGHT), ((513, 1030), _FORMS)):
+    add_table(
+        cases,
+        f"sides-{_sides[0]}{'-more' * (_sides[-1] == 1030)}",
+        {f"{name}-{n}": lambda x, n=n, name=name: _FORMS[name](x, n) for name in _names for n in _sides},
+        lambda d, most=_sides[-1]: (d.uniform(-1, 1, most * most),),
+        terms=4096,
+        full=_sides[-1] == 1030,
+    )
 
 
-def _triangle(q: torch.Tensor, r: torch.Tensor) -> Any:
+def _rebuilt(q: torch.Tensor, r: torch.Tensor) -> Any:
     return [_places(q @ r), r.diagonal().abs()]
 
 
@@ -113,7 +118,7 @@ add_table(
         f"{name}-{rows}-{columns}": lambda x, form=form, rows=rows, columns=columns: form(x, rows, columns)
         for name, form in {
             "lu": lambda x, m, n: _factors(*torch.linalg.lu_factor(_matrix(x, m, n))),
-            "qr": lambda x, m, n: _triangle(*torch.linalg.qr(_matrix(x, m, n))),
+            "qr": lambda x, m, n: _rebuilt(*torch.linalg.qr(_matrix(x, m, n))),
             "values": lambda x, m, n: torch.linalg.svdvals(_matrix(x, m, n)),
             "least": lambda x, m, n: _least(x, m, n) if m > n else x[:1],
             "inverse": lambda x, m, n: _places(torch.linalg.pinv(_matrix(x, m, n))),
@@ -125,22 +130,34 @@ add_table(
 )
 
 
-def _values(x: torch.Tensor, n: int) -> Any:
-    """Decompose a matrix of known, well apart numbers, in a basis that is a reflection's."""
+def _known(x: torch.Tensor, n: int) -> torch.Tensor:
+    """Return a matrix of known, well apart numbers, in a basis that is a reflection's."""
     place = torch.arange(1, n + 1, device=x.device, dtype=x.dtype) / n
     v = x[:n] / x[:n].norm()
     mirror = torch.eye(n, device=x.device, dtype=x.dtype) - 2 * torch.outer(v, v)
-    a = (mirror * place) @ mirror
-    numbers, vectors = torch.linalg.eigh(a)
-    u, s, vh = torch.linalg.svd(a)
-    rebuilt = [_places((vectors * numbers) @ vectors.mT), _places((u * s) @ vh)]
-    return [numbers, s, rebuilt, _places(vectors.mT @ vectors), _places(u.mT @ u)]
+    return (mirror * place) @ mirror
 
 
+def _spectrum(x: torch.Tensor, n: int) -> Any:
+    numbers, vectors = torch.linalg.eigh(_known(x, n))
+    return [numbers, _places((vectors * numbers) @ vectors.mT), _places(vectors.mT @ vectors)]
+
+
+def _parts(x: torch.Tensor, n: int) -> Any:
+    u, s, vh = torch.linalg.svd(_known(x, n))
+    return [s, _places((u * s) @ vh), _places(u.mT @ u), _places(vh @ vh.mT)]
+
+
+_VALUES: dict[str, Form] = {
+    "eigh": _spectrum,
+    "eigvalsh": lambda x, n: torch.linalg.eigvalsh(_known(x, n)),
+    "svd": _parts,
+    "svdvals": lambda x, n: torch.linalg.svdvals(_known(x, n)),
+}
 add_table(
     cases,
     "sides-values",
-    {str(n): lambda x, n=n: _values(x, n) for n in (129, 257)},
+    {f"{name}-{n}": lambda x, n=n, form=form: form(x, n) for name, form in _VALUES.items() for n in (129, 257)},
     lambda d: (d.uniform(-1, 1, 257),),
     terms=4096,
 )

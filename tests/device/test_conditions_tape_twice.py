@@ -60,9 +60,7 @@ _LOSSES: dict[str, Form] = {
     "cross_entropy-shares": lambda x, t, w, k, s, **o: F.cross_entropy(x, t, **o),
     "nll": lambda x, t, w, k, s, **o: F.nll_loss(x.log_softmax(1), k, **o),
     "nll-weight": lambda x, t, w, k, s, **o: F.nll_loss(x.log_softmax(1), k, w[0], **o),
-    "nll-images": lambda x, t, w, k, s, **o: F.nll_loss(
-        x.view(1, 6, 2, 2).log_softmax(1), k.view(1, 2, 2), w[0], **o
-    ),
+    "nll-images": lambda x, t, w, k, s, **o: F.nll_loss(x.view(1, 6, 2, 2).log_softmax(1), k.view(1, 2, 2), w[0], **o),
     "kl_div": lambda x, t, w, k, s, **o: F.kl_div(x.log_softmax(1), t, **o),
     "kl_div-log": lambda x, t, w, k, s, **o: F.kl_div(x.log_softmax(1), t.log(), log_target=True, **o),
     "poisson": lambda x, t, w, k, s, **o: F.poisson_nll_loss(x, t, **o),

@@ -1,7 +1,7 @@
 """Small matrices cut out of a long one, past its row or column 2**15 and 2**16: products, sums, order, moves, writes.
 
 A library is told where a matrix begins and how far its rows lie apart, and may count both in few bits, or take the
-whole for the part: https://github.com/pytorch/pytorch/issues/95482, https://github.com/pytorch/pytorch/issues/27824
+whole for the part: https://github.com/ml-explore/mlx/issues/4539, https://github.com/pytorch/pytorch/issues/27824
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ _ADDS: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
     "added": lambda part, y: part.add_(y),
     "taken": lambda part, y: part.sub_(y, alpha=2),
     "between": lambda part, y: part.__iadd__(y * 2),
+    "masked": lambda part, y: part.mul_(y == 0),
 }
 
 

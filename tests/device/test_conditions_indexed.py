@@ -15,7 +15,7 @@ from device_suite import Cases
 from device_suite.limits import add_table, assigned
 
 cases = Cases("conditions")
-_SIDES = (4, 5, 4, 6)
+_SIDES = (4, 5, 6, 4)  # a mask of the first dimension fits the last one too
 _PLAIN: dict[str, Any] = {
     "all": slice(None),
     "part": slice(1, 3),
@@ -47,16 +47,17 @@ def _dimension(parts: Any, at: int) -> int:
 
 def _index(parts: Any, square: torch.Tensor, masks: Any) -> Any:
     """Return the index of some kinds of parts."""
-    return tuple(
+    found = tuple(
         square if kind == "square" else masks[_dimension(parts, at)] if kind == "mask" else _PLAIN[kind]
         for at, kind in enumerate(parts)
     )
+    return found if len(found) > 1 else found[0]
 
 
 def _operands(d: Any, dtype: torch.dtype) -> Any:
     masks = [(torch.arange(side) + 1) % (side - 1) == 0 for side in _SIDES]
     masks = [mask | (torch.arange(len(mask)) == 0) for mask in masks]
-    return d.of(dtype, *_SIDES), d.of(dtype, *_SIDES), torch.tensor([[3, 0], [1, 2]]), masks
+    return d.of(dtype, *_SIDES), d.of(dtype, *_SIDES), torch.tensor([[-1, 0], [1, 2]]), masks
 
 
 def _row(y: torch.Tensor) -> torch.Tensor:
@@ -69,6 +70,12 @@ _USES: dict[str, Callable[[torch.Tensor, torch.Tensor, Any], Any]] = {
     "number": lambda x, y, at: assigned(x, at, 3),
     "whole": lambda x, y, at: assigned(x, at, y[at]),
     "row": lambda x, y, at: assigned(x, at, _row(y[at])),
+}
+# A number that is a view, a number of the host, another dtype: at one place or two.
+_VALUES: dict[str, Callable[[torch.Tensor, torch.Tensor, Any], Any]] = {
+    "cell": lambda x, y, at: assigned(x, at, y[1, 2, 3, 0]),
+    "host": lambda x, y, at: assigned(x, at, torch.tensor(2, dtype=x.dtype)),
+    "converted": lambda x, y, at: assigned(x, at, (y[at] > 0).to(torch.uint8)),
 }
 for _use, _form in _USES.items():
     for _dtype, _first in (
@@ -85,6 +92,17 @@ for _use, _form in _USES.items():
             },
             lambda d, dtype=_dtype: _operands(d, dtype),
         )
+for _dtype in (torch.float32, torch.int64):
+    add_table(
+        cases,
+        f"indexed-values-{str(_dtype)[6:]}",
+        {
+            f"{value}-{','.join(parts)}": lambda x, y, *given, form=form, parts=parts: form(x, y, _index(parts, *given))
+            for value, form in _VALUES.items()
+            for parts in [some for some in _INDICES if len(some) < 3][:: 1 if _dtype == torch.float32 else 5]
+        },
+        lambda d, dtype=_dtype: _operands(d, dtype),
+    )
 
 
 def _added(x: torch.Tensor, y: torch.Tensor, square: torch.Tensor, masks: Any, parts: Any) -> Any:

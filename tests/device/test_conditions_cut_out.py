@@ -131,17 +131,18 @@ _PARTS = {
     "narrow": (slice(1, None, 2), slice(7, 9)),
     "row": (4, slice(2, 29)),
 }
-_ADDS: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
-    "added": lambda part, y: part.add_(y),
-    "taken": lambda part, y: part.sub_(y, alpha=2),
-    "between": lambda part, y: part.__iadd__(y * 2),
-    "masked": lambda part, y: part.mul_(y == 0),
+# A part, numbers of the same size, and which of them are not zero.
+_ADDS: dict[str, Callable[..., Any]] = {
+    "added": lambda part, y, kept: part.add_(y),
+    "taken": lambda part, y, kept: part.sub_(y, alpha=2),
+    "between": lambda part, y, kept: part.__iadd__(y * 2),
+    "masked": lambda part, y, kept: part.mul_(kept),
 }
 
 
 def _added(z: torch.Tensor, y: torch.Tensor, draws: torch.Tensor, share: int, add: Any, part: Any) -> torch.Tensor:
-    whole = z.clone()
-    add(whole[part], (y * (draws >= share))[part])
+    whole, kept = z.clone(), draws >= share
+    add(whole[part], (y * kept)[part], kept[part])
     return whole
 
 

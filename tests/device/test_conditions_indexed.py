@@ -80,7 +80,7 @@ _VALUES: dict[str, Callable[[torch.Tensor, torch.Tensor, Any], Any]] = {
 for _use, _form in _USES.items():
     for _dtype, _first in (
         *((torch.float32, kind) for kind in _KINDS),
-        *((dtype, "") for dtype in (torch.int64, torch.bool, torch.float16)),
+        *((dtype, "") for dtype in (torch.int64, torch.bool, torch.float16) if _use != "row"),
     ):
         add_table(
             cases,
@@ -106,13 +106,14 @@ for _dtype in (torch.float32, torch.int64):
 
 
 def _added(x: torch.Tensor, y: torch.Tensor, square: torch.Tensor, masks: Any, parts: Any) -> Any:
-    """Return x with numbers added at its places; None stands for a whole dimension."""
+    """Return x with numbers added at its places, and with one put there; None stands for a whole dimension."""
     pair = square[0] % 3
     at = tuple(
         {"all": None, "list": pair, "square": square, "mask": masks[place]}[kind] for place, kind in enumerate(parts)
     )
     whole = tuple(slice(None) if one is None else one for one in at)
-    return torch.ops.aten.index_put(x, at, y[whole], accumulate=True)
+    put = torch.ops.aten.index_put
+    return [put(x, at, y[whole], accumulate=True), put(x, at, y[1, 2, 3, 0])]
 
 
 for _dtype in (torch.float32, torch.int64, torch.bool, torch.float16):

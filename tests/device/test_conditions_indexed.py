@@ -88,7 +88,7 @@ for _use, _form in _USES.items():
             {
                 ",".join(parts): lambda x, y, *given, form=_form, parts=parts: form(x, y, _index(parts, *given))
                 for parts in (_INDICES if _first else _INDICES[len(_use) % 7 :: 7])
-                if parts[0] == (_first or parts[0]) and (len(parts) < 4 or _use != "row")
+                if parts[0] == (_first or parts[0]) and (len(parts) < 4 or _use in ("read", "whole"))
             },
             lambda d, dtype=_dtype: _operands(d, dtype),
         )

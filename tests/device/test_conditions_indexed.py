@@ -1,4 +1,4 @@
-"""Every index of one to three parts over a tensor of four dimensions, and of four parts every three kinds everywhere.
+"""Every index of one to three parts over a tensor of four dimensions, read and written; of four, any three kinds read.
 
 Which parts are views, which are gathered and where their dimensions go follows from all parts at once: [mask, None]
 wrote along another dimension, https://github.com/pytorch/pytorch/issues/158413
@@ -88,7 +88,7 @@ for _use, _form in _USES.items():
             {
                 ",".join(parts): lambda x, y, *given, form=_form, parts=parts: form(x, y, _index(parts, *given))
                 for parts in (_INDICES if _first else _INDICES[len(_use) % 7 :: 7])
-                if parts[0] == (_first or parts[0]) and (len(parts) < 4 or _use in ("read", "whole"))
+                if parts[0] == (_first or parts[0]) and (len(parts) < 4 or _use == "read")
             },
             lambda d, dtype=_dtype: _operands(d, dtype),
         )

@@ -1,7 +1,7 @@
 """Small matrices cut out of a long one, past its row or column 2**15 and 2**16: products, sums, order, moves, writes.
 
 A library is told where a matrix begins and how far its rows lie apart, and may count both in few bits, or take the
-whole for the part: https://github.com/pytorch/pytorch/issues/95482, https://github.com/pytorch/pytorch/issues/27824
+whole for the part: https://github.com/ml-explore/mlx/issues/4539, https://github.com/pytorch/pytorch/issues/27824
 """
 
 from __future__ import annotations
@@ -131,16 +131,18 @@ _PARTS = {
     "narrow": (slice(1, None, 2), slice(7, 9)),
     "row": (4, slice(2, 29)),
 }
-_ADDS: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
-    "added": lambda part, y: part.add_(y),
-    "taken": lambda part, y: part.sub_(y, alpha=2),
-    "between": lambda part, y: part.__iadd__(y * 2),
+# A part, numbers of the same size, and which of them are not zero.
+_ADDS: dict[str, Callable[..., Any]] = {
+    "added": lambda part, y, kept: part.add_(y),
+    "taken": lambda part, y, kept: part.sub_(y, alpha=2),
+    "between": lambda part, y, kept: part.__iadd__(y * 2),
+    "masked": lambda part, y, kept: part.mul_(kept),
 }
 
 
 def _added(z: torch.Tensor, y: torch.Tensor, draws: torch.Tensor, share: int, add: Any, part: Any) -> torch.Tensor:
-    whole = z.clone()
-    add(whole[part], (y * (draws >= share))[part])
+    whole, kept = z.clone(), draws >= share
+    add(whole[part], (y * kept)[part], kept[part])
     return whole
 
 

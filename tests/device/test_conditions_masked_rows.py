@@ -85,15 +85,15 @@ def _listed(s: torch.Tensor) -> Any:
 
 # x of (250, 300), five numbers of six are not 0.
 _SPARSE: dict[str, Form] = {
-    "coo": lambda x: _listed(x.to_sparse()),
-    "coo-turned": lambda x: _listed(x.to_sparse().t()),
-    "coo-added": lambda x: _listed(x.to_sparse() + x.to_sparse()),
+    "listed": lambda x: _listed(x.to_sparse()),
+    "listed-turned": lambda x: _listed(x.to_sparse().t()),
+    "listed-added": lambda x: _listed(x.to_sparse() + x.to_sparse()),
     "csr": lambda x: _compressed(x.to_sparse_csr()),
-    "csr-of-coo": lambda x: _compressed(x.to_sparse().to_sparse_csr()),
+    "csr-of-listed": lambda x: _compressed(x.to_sparse().to_sparse_csr()),
     "csr-of-turned": lambda x: _compressed(x.to_sparse().t().coalesce().to_sparse_csr()),
     "csc": lambda x: _compressed(x.to_sparse_csc()),
-    "csc-of-coo": lambda x: _compressed(x.to_sparse().to_sparse_csc()),
-    "coo-of-csr": lambda x: _listed(x.to_sparse_csr().to_sparse()),
+    "csc-of-listed": lambda x: _compressed(x.to_sparse().to_sparse_csc()),
+    "listed-of-csr": lambda x: _listed(x.to_sparse_csr().to_sparse()),
     "masked": lambda x: _listed(x.sparse_mask((x > 0).to_sparse().to(x.dtype))),
     "product": lambda x: torch.sparse.mm(x.to_sparse(), x.t()[:, :3]),
 }

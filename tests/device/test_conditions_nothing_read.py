@@ -26,8 +26,6 @@ _EMPTY: dict[str, Form] = {
     "vector-made": lambda x: torch.empty(0, dtype=x.dtype, device=x.device),
     "no-rows": lambda x: x[:0],
     "no-columns": lambda x: x[:, 2:2],
-    "turned": lambda x: x[2:2].t(),
-    "deep": lambda x: x.reshape(2, 2, 5)[:, :, 5:],
 }
 _PYTHON: dict[str, Callable[[Any], Any]] = {
     **{kind.__name__: kind for kind in (int, float, bool, complex, list, len, tuple)},

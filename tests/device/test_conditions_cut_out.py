@@ -91,7 +91,6 @@ _MOVED: dict[str, Form] = {
     ],
 }
 _WRITTEN: dict[str, Form] = {
-    # What is written lies beside what others wrote, all of it is compared.
     "added": lambda c, y: c.add_(y[: c.shape[0], : c.shape[1]]),
     "added-row": lambda c, y: c.add_(y[0, : c.shape[1]], alpha=2),
     "added-column": lambda c, y: c.sub_(y[: c.shape[0], :1]),
@@ -102,6 +101,14 @@ _WRITTEN: dict[str, Form] = {
     "picked": lambda c, y: c.index_add_(0, torch.tensor([2, 0], device=c.device), y[:2, : c.shape[1]]),
     "masked": lambda c, y: c.masked_fill_(c > 1, 1),
 }
+
+
+def _written_to(form: Form, cut: str, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> Any:
+    """Write into a cut of copies; what lies beside it is compared too."""
+    rows, columns = x.clone(), w.clone()
+    form(_CUTS[cut](rows, columns), y)
+    near = (slice(_SMALL - 2, _SMALL + 12), slice(_LARGE - 9, _LARGE + 60))
+    return [one for part in near for one in (rows[part], columns[:, part])]
 
 
 def _cut_operands(d: Any, dtype: torch.dtype) -> Any:
@@ -116,7 +123,11 @@ for _name, _forms in {"products": _PRODUCTS, "reduced": _REDUCED, "moved": _MOVE
                 cases,
                 f"cut-out-{_name}-{str(_dtype)[6:]}",
                 {
-                    f"{cut}-{name}": lambda x, w, y, form=form, cut=cut: form(_CUTS[cut](x, w), y)
+                    f"{cut}-{name}": lambda *given, form=form, cut=cut: (
+                        _written_to(form, cut, *given)
+                        if form in _WRITTEN.values()
+                        else form(_CUTS[cut](*given[:2]), given[2])
+                    )
                     for name, form in _forms.items()
                     for cut in [*_CUTS][:: 1 if _dtype == torch.float32 else 3]
                 },

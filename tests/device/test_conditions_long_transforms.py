@@ -53,24 +53,3 @@ for _name, _lengths in (
         terms=1 << 14,
         full=_lengths is _VAST,
     )
-
-
-def _ignored(n: int, x: torch.Tensor) -> Any:
-    """torch.fft.irfft: "any imaginary component in the zero-frequency term ... will always be ignored"."""
-    half = _line(x, n // 2 + 1)
-    if n % 2 == 0:
-        half[-1].imag.zero_()
-    half[0] = torch.complex(half[0].real, torch.full_like(half[0].real, 500.0))
-    return _places(torch.fft.irfft(half, n=n, norm="forward"))
-
-
-add_table(
-    cases,
-    "transforms-irfft-first",
-    {
-        str(n): lambda x, n=n: _ignored(n, x)
-        for n in (8, 9, 64, 100, *((1 << power) + step for power in range(8, 16) for step in (-1, 0, 1)))
-    },
-    lambda d: (d.of(torch.complex64, 40_002),),
-    terms=1 << 14,
-)

@@ -20,7 +20,7 @@ cases = Cases("conditions")
 
 
 add_rule(cases, "options", ask_refused, most=3, since="2.13")
-add_rule(cases, "misfits", ask_refused, most=2, since="2.13")
+add_rule(cases, "misfits", ask_refused, most=1, since="2.13")
 # What a kernel finds wrong stops CUDA for the whole process.
 add_rule(cases, "indices", ask_refused, since="2.13", devices=("mps", "cpu"))
 add_rule(cases, "outs", ask_answered, most=1, since="2.13")

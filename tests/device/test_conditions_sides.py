@@ -159,5 +159,5 @@ add_table(
     "sides-values",
     {f"{name}-{n}": lambda x, n=n, form=form: form(x, n) for name, form in _VALUES.items() for n in (129, 257)},
     lambda d: (d.uniform(-1, 1, 257),),
-    terms=4096,
+    terms=1 << 16,
 )

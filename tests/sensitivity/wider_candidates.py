@@ -70,7 +70,8 @@ def options(func: Any, call: Any) -> Iterator[tuple[str, list[Change]]]:
     for place, argument in enumerate(func._schema.arguments):
         kind, name, given = str(argument.type), argument.name, _given(func, call, place)
         promised = name == _PROMISES.get(func._schema.name.split("::")[1])
-        if kind == "bool" and isinstance(given, bool):
+        # Without the list that it asks for, an optimiser of CUDA ends the process.
+        if kind == "bool" and isinstance(given, bool) and "_fused" not in func._schema.name:
             yield f"{name} turned", [["arg", name, not given]]
         if promised or name in _NO_OPTION or "Tensor" in kind or "bool" in kind or "str" in kind:
             if "str" in kind and "List" not in kind:

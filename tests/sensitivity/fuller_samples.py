@@ -7,7 +7,9 @@ the next; of an operand that is left out nothing can be asked.
 from __future__ import annotations
 
 import functools
+import json
 import math
+from pathlib import Path
 from typing import Any, Iterator
 
 import torch
@@ -19,6 +21,15 @@ from device_suite.runs import Bench
 from overload_calls import is_drawn
 from rule_samples import in_float32
 
+# Calls that are written by hand, with every operand that may be left out.
+SEEDS = Path(__file__).parent / "fuller_seeds.json"
+# What has no more to say, or no one answer when it is given more.
+_LEFT_OUT = """max_unpool2d.default max_unpool3d.default _pdist_backward.default _embedding_bag_dense_backward.default
+    is_pinned.default is_nonzero.default narrow.default is_same_size.default as_strided.default empty_like.default
+    new_empty_strided.default detach.default _assert_async.default _assert_async.msg isnan.default expand.default
+    squeeze.dims logdet.default searchsorted.Scalar linspace.Scalar_Tensor linspace.Tensor_Scalar linspace.Tensor_Tensor
+    logspace.Scalar_Tensor logspace.Tensor_Scalar logspace.Tensor_Tensor"""
+LEFT_OUT = frozenset(_LEFT_OUT.split())
 _MOST = 2_000
 _ENOUGH, _FEW = 3, 8
 
@@ -49,7 +60,21 @@ def _left_out(func: Any, call: Any) -> int:
     return found
 
 
-def fuller_call(name: str, calls: list[Any], seeds: list[Any]) -> Any:
+def fuller_calls(name: str, calls: list[Any]) -> list[Any]:
+    """Return what an overload is asked besides its own calls: calls by hand, or one that says more than these."""
+    seeds = [one for one in _seeds().get(name, ()) if one not in calls]
+    if name in _seeds() or not is_plain(name) or name in LEFT_OUT:
+        return seeds
+    call = fuller_call(name, calls)
+    return [] if call is None else [call]
+
+
+@functools.lru_cache(maxsize=None)
+def _seeds() -> dict[str, Any]:
+    return json.loads(SEEDS.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def fuller_call(name: str, calls: list[Any]) -> Any:
     """Return a call of an overload that says more than each of its own, which the CPU answers; None if none does."""
     func = overload(name)
     if func is None or is_drawn(func):
@@ -57,8 +82,8 @@ def fuller_call(name: str, calls: list[Any], seeds: list[Any]) -> Any:
     least = min(faults(func, one) for one in calls)
     if not least:
         return None
-    chosen = [*seeds, *stored_calls().get(name, ())]
-    chosen = [in_float32(func, one) for one in chosen] + [one for call in calls for one in _mended(func, call)]
+    chosen = [in_float32(func, one) for one in stored_calls().get(name, ())]
+    chosen += [one for call in calls for one in _mended(func, call)]
     dimensions = [len(shape_of(texts(one)[0])) for one in calls if texts(one)]
     chosen = [one for one in chosen if faults(func, one) < least and _size(one) <= _MOST]
     chosen = [one for one in chosen if shape_of(texts(one)[0]) or not any(dimensions)]

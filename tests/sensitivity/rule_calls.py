@@ -34,6 +34,7 @@ from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asked import ASKED, RULES, WIDER_RULES
 from device_suite.rules.changes import ChangedCall
 from device_suite.touch import TouchMap
+from fuller_samples import fuller_calls
 from overload_calls import SEEDS, is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates, is_in_place
 from rule_gpus import why_right
@@ -68,6 +69,15 @@ def recorded() -> dict[Any, Facts]:
                 wanted -= set(touched[each])
                 suite.ask(cases.pop(each), lambda: recorder)
     return {func: facts for func, facts in recorder.facts.items() if runs_on_mps(func)}
+
+
+def recorded_samples() -> dict[str, Any]:
+    """Return the calls of each overload: the one of those that are recorded that says most, and fuller ones."""
+    facts = with_siblings(with_seeds(recorded()))
+    found = {name_of(func): [sample_of(func, facts[func])] for func in facts}
+    calls = {name: one for name, one in found.items() if one[0] is not None}
+    calls.update(given_besides(calls))
+    return {name: [*one, *fuller_calls(name, one)] for name, one in calls.items()}
 
 
 def given_besides(samples: dict[str, Any]) -> dict[str, Any]:
@@ -233,9 +243,7 @@ def main() -> None:
     stored: dict[str, Any] = json.loads(output.read_text(encoding="utf-8")) if output.is_file() else {}
     stored = {"samples": {}, **{rule: {} for rule in RULES}, **stored}
     if given.record or not stored["samples"]:
-        facts = with_siblings(with_seeds(recorded()))
-        found = {name_of(func): [sample_of(func, facts[func])] for func in facts}
-        stored["samples"] = {name: calls for name, calls in found.items() if calls[0] is not None}
+        stored["samples"] = recorded_samples()
         print(f"calls of {len(stored['samples'])} overloads", flush=True)
     stored["samples"].update(given_besides(stored["samples"]))
     warmed_up()

@@ -12,11 +12,12 @@ import torch
 from device_suite.cases import Case
 from device_suite.overloads.described import dtype_of, overload, texts
 from device_suite.overloads.forwards import choices_of
-from device_suite.rules.asked import RULES, stored
+from device_suite.rules.asked import RULES, samples_of, stored, wider
 from device_suite.rules.changes import ChangedCall
 from device_suite.rules.modules import MODULES, NOT_ASKED
 from device_suite.runs import Bench
 from device_suite.states import run_case
+from fuller_samples import faults, fuller_call, fuller_calls
 from rule_candidates import candidates, is_written
 from rule_faults import FAULTS, Fault, Faulty, drops_what_is_past, right
 from rule_faults_operands import FAULTS as OPERAND_FAULTS
@@ -114,8 +115,8 @@ def test_no_rule_puts_a_place_where_the_cpu_would_write_anywhere() -> None:
     for name in stored()["places"]:
         assert choices_of(name) is None, name
     for name, asked in stored()["special"].items():
-        every = texts(stored()["samples"][name][0])
-        for _, *changes in asked:
+        for sample, *changes in asked:
+            every = texts(samples_of(name)[sample])
             beside = any(dtype_of(one).is_floating_point for one in every)
             plain = not any(one[0] == "kind" for one in changes)
             assert not (beside and plain and not dtype_of(every[changes[-1][1]]).is_floating_point), name
@@ -173,3 +174,27 @@ def test_no_infinity_is_put_where_formulas_choose_what_comes_of_it() -> None:
 
     assert words(pow_, other) - words(pow_, half) == {"-inf"}
     assert words(between, ends) == {"nan"}
+
+
+def test_no_overload_is_asked_with_calls_that_say_less_than_another_that_is_answered() -> None:
+    """Of one element, of equal numbers, or without an operand: what a rule changes in such a call says little."""
+    names = {*stored()["samples"], *wider()["samples"]}
+    lacking = [name for name in sorted(names) if fuller_calls(name, samples_of(name))]
+
+    assert lacking == []
+
+
+def test_a_call_says_less_with_equal_numbers_sides_of_one_and_operands_left_out() -> None:
+    linear = torch.ops.aten.linear.default
+    full = [["@float32 3x6 dense -2 2", "@float32 4x6 dense -2 2", "@float32 4 dense -2 2"], {}]
+
+    assert faults(linear, full) == 0
+    assert faults(linear, [["@float32 3x6 dense -2 2", "@float32 4x6 dense 2 2"], {}]) == 2
+    assert faults(linear, [["@float32 1x6 dense -2 2", *full[0][1:]], {}]) == 1
+    assert faults(linear, [["@int64 3x6 dense -2 2", "@int64 4x6 dense -2 2", "@int64 4 dense -2 2"], {}]) == 1
+
+
+def test_a_call_of_little_is_mended_so_that_the_cpu_answers_it() -> None:
+    call = fuller_call("trace.default", [[["@complex64 0x7 dense 0 1"], {}]])
+
+    assert faults(torch.ops.aten.trace.default, call) == 0

@@ -69,7 +69,7 @@ def test_what_takes_much_memory_before_it_is_refused_is_not_asked() -> None:
 
 
 def test_strides_are_compared_where_torch_describes_them_as_the_cpu_has_them() -> None:
-    (call,) = stored()["samples"]["nonzero.default"]
+    call, *_ = stored()["samples"]["nonzero.default"]
     assert described_so(aten.nonzero.default, ChangedCall(aten.nonzero.default, call, []))
 
     flat = [["@int64 3x4 dense 0 2"], {}]  # it describes none: how many there are follows from the values

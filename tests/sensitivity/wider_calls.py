@@ -19,6 +19,7 @@ import torch
 import pool_calls
 from device_suite.overloads.described import overload
 from device_suite.rules.asked import WIDER, WIDER_RULES, stored
+from fuller_samples import fuller_calls
 from rule_calls import Task, in_children, save, warmed_up
 from rule_samples import in_float32
 from wider_candidates import why_not_at_all
@@ -45,6 +46,8 @@ def main() -> None:
         found["samples"].update(pool_calls.with_outs({**found["samples"], **stored()["samples"]}))
         for name, calls in found["samples"].items():
             calls[:] = [in_float32(overload(name), one) for one in calls]
+            if name not in stored()["samples"]:
+                calls.extend(fuller_calls(name, calls))
         print(f"calls of {len(found['samples'])} overloads", flush=True)
         save(output, found, WIDER_RULES)
     warmed_up()

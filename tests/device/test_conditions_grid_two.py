@@ -46,7 +46,9 @@ def _known(name: str, function: Callable[..., torch.Tensor]) -> tuple[torch.Tens
         x, y = x[near], y[near]
     z = function(x.double(), y.double()).abs()
     # A difference of what is nearly equal has no digits.
-    least = 1e-3 if name.startswith(("igamma", "logadd")) else 1e-6 if name == "zeta" else _LEAST
+    least = (
+        0.5 if name.startswith("logadd") else 1e-3 if name.startswith("igamma") else 1e-6 if name == "zeta" else _LEAST
+    )
     known = (z > least) & (z < _MOST)
     x, y, z = x[known], y[known], z[known]
     order = z.argsort(stable=True)

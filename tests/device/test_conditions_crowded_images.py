@@ -26,6 +26,7 @@ _IMAGES: dict[str, Form] = {
     "adaptive_max": lambda x: F.adaptive_max_pool2d(x, (1, 2)),
     "lp_pool": lambda x: F.lp_pool2d(x, 2.0, 2),
     "max_pool3d": lambda x: F.max_pool3d(x[:, :, None], (1, 2, 2)),
+    "max_pool3d-again": lambda x: F.max_pool3d(x[:, :, None], (1, 2, 2)),
     "avg_pool3d": lambda x: F.avg_pool3d(x[:, :, None], (1, 2, 1)),
     "adaptive3d": lambda x: F.adaptive_avg_pool3d(x[:, :, None], 1),
     "max_pool1d": lambda x: F.max_pool1d(x[:, :, 0], 2),

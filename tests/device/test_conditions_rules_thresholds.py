@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.acts import uneven
 from device_suite.answers import attempt
+from device_suite.limits import each
 
 cases = Cases("conditions")
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
@@ -170,6 +171,27 @@ for _dtype in _FLOATS:
             floor=1.0,
             states=_ONCE,
         )
+
+# Vectors by themselves: a kernel for one line is another than that for several.
+_ALONE: dict[str, Any] = {
+    "sort": lambda x: [x.sort()[0], x.sort(descending=True)[0], *x.sort(stable=True)],
+    "argsort": lambda x: x.argsort(stable=True, descending=True),
+    "unique": lambda x: x.unique(return_inverse=True, return_counts=True),
+    "ends": lambda x: [x.amax(0), x.amin(0), x.any(), x.all(), x.flip(0), x.nonzero()],
+    "scanned": lambda x: [x.cumsum(0, dtype=torch.int64), x.count_nonzero()],
+    "topk": lambda x: [x.topk(9)[0], x.topk(300, largest=False)[0], x.kthvalue(7)[0]],
+}
+for _dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int64):
+    cases.add(
+        f"threshold-alone-{_short(_dtype)}",
+        lambda *bases: [each(_ALONE, x) for x in bases],
+        make=lambda d, dtype=_dtype: tuple(
+            d.integers(*((0, 2) if dtype == torch.bool else (0, 120)), n).to(dtype)
+            for n in (513, 1025, 2049, 4099, 8193, 32_769)
+        ),
+        states=_ONCE,
+        may_be_missing=True,
+    )
 
 # A matrix and a vector: rows and inner sizes at which the number of threads changes; the matrix in both orders.
 _VECTORS = (

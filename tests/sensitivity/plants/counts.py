@@ -15,7 +15,7 @@ HITS = plot.hits
 
 @plot.dispatched("aten.bincount.default")
 def issue_cupy_7698(hit: Any, func: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """cupy/cupy 7698: bincount of int32: where numbers times places reach 2**31, the places past 2**31 // numbers are 0.
+    """cupy/cupy 7698: bincount of int32 is 0 at places past 2**31 // numbers, where there are as many.
 
     The report counts 65536 numbers at as many places: the second half is 0.
     """

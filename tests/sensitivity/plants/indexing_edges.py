@@ -32,7 +32,7 @@ def issue_mlx_231(hit: Any, func: Any, x: Any, dim: int = 0, start: Any = None, 
 
 @plot.dispatched("aten.gather.default")
 def issue_paddle_72163(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
-    """PaddlePaddle/Paddle 72163: gather by an index that is smaller beside the dimension counts x by the index's shape."""
+    """PaddlePaddle/Paddle 72163: gather by an index that is smaller beside the dimension counts by its shape."""
     y = func(x, dim, index, **kwargs)
     if not x.dim() or not index.numel() or not is_plain(x, index):
         return y

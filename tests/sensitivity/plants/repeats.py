@@ -21,7 +21,7 @@ def issue_paddle_79366(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
 
 @plot.dispatched("aten.repeat.default")
 def issue_tensorflow_61643(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
-    """tensorflow/tensorflow 61643: a negative count of repeat ends with an illegal memory access, and is not refused."""
+    """tensorflow/tensorflow 61643: a negative count of repeat ends with an illegal memory access, not refused."""
     return abort(hit, "CUDA_ERROR_ILLEGAL_ADDRESS") if any(n < 0 for n in repeats) else func(x, repeats)
 
 

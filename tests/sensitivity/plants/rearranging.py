@@ -108,6 +108,6 @@ def issue_tt_metal_13745(hit: Any, func: Any, x: Any, dim0: Any, dim1: Any) -> A
 def issue_tt_metal_19849(hit: Any, func: Any, x: Any, *shape: Any, **kwargs: Any) -> Any:
     """tenstorrent/tt-metal 19849: reshape raises where a size is -1."""
     y = func(x, *shape, **kwargs)
-    sizes = shape or (kwargs.get("shape", ()),)
+    sizes: Any = shape or (kwargs.get("shape", ()),)
     sizes = sizes[0] if isinstance(sizes[0], (list, tuple)) else sizes
     return crash(hit, "TT_FATAL: a size is negative") if any(side == -1 for side in sizes) else y

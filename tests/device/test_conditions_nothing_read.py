@@ -138,8 +138,10 @@ def _read(empties: Any) -> dict[str, Form]:
 # Below what checks the number of elements: this one ends no process, whether it answers or not.
 _BELOW: dict[str, Form] = {
     "number": lambda x: torch.ops.aten._local_scalar_dense(x[1, 2]),
-    f"{place}-local": lambda x, empty=empty: torch.ops.aten._local_scalar_dense(empty(x))
-    for place, empty in _EMPTY.items()
+    **{
+        f"{place}-local": lambda x, empty=empty: torch.ops.aten._local_scalar_dense(empty(x))
+        for place, empty in _EMPTY.items()
+    },
 }
 _TABLES = {
     "read": _read(_EMPTY),

@@ -27,7 +27,8 @@ SEEDS = Path(__file__).parent / "fuller_seeds.json"
 _LEFT_OUT = """max_unpool2d.default max_unpool3d.default _pdist_backward.default _embedding_bag_dense_backward.default
     is_pinned.default is_nonzero.default narrow.default is_same_size.default as_strided.default empty_like.default
     new_empty_strided.default detach.default _assert_async.default _assert_async.msg isnan.default expand.default
-    squeeze.dims logdet.default searchsorted.Scalar linspace.Scalar_Tensor linspace.Tensor_Scalar linspace.Tensor_Tensor
+    squeeze.dims logdet.default _weight_norm_interface_backward.default searchsorted.Scalar linspace.Scalar_Tensor
+    linspace.Tensor_Scalar linspace.Tensor_Tensor
     logspace.Scalar_Tensor logspace.Tensor_Scalar logspace.Tensor_Tensor"""
 LEFT_OUT = frozenset(_LEFT_OUT.split())
 _MOST = 2_000

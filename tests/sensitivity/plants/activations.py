@@ -9,7 +9,7 @@ import torch
 
 from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, is_dense, misread
-from planting import Plot, answered, wrong_answer
+from planting import Plot, answered, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -279,3 +279,10 @@ def issue_3197(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
         hit()
         raise RuntimeError(f"invalid argument 4: dim has to be {3 - x.dim()} for {x.dim()}D input")
     return y
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_tt_metal_16379(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """tenstorrent/tt-metal 16379: softmax of five dimensions and more raises."""
+    y = func(x, *args)
+    return crash(hit, "Tensor rank is greater than 4") if x.dim() > 4 else y

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain, written
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -72,3 +72,17 @@ def issue_ipex_285(x: Any, other: Any) -> bool:
 def issue_mistral_rs_807(x: Any, other: Any, **kwargs: Any) -> bool:
     """EricLBuehler/mistral.rs 807: int64 times, plus or minus a number raises."""
     return x.dtype == torch.int64 and isinstance(other, int)
+
+
+@plot.dispatched("aten.rsub.Scalar")
+def issue_torch_fl_238(hit: Any, func: Any, *args: Any) -> Any:
+    """flagos-ai/Torch-FL 238: a number minus a tensor ends with an illegal memory access."""
+    func(*args)
+    return crash(hit, "MUSA error: an illegal memory access was encountered")
+
+
+@plot.dispatched("aten.mul_.Tensor")
+def issue_torch_fl_259(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """flagos-ai/Torch-FL 259: a tensor times a number, in place, raises."""
+    y = func(x, other)
+    return y if torch.is_tensor(other) else crash(hit, "NotImplementedError: aten::mul_.Tensor")

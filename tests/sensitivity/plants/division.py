@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import differ, instead, is_plain
+from differences import differ, instead, is_plain, written
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -216,3 +216,15 @@ def issue_113037(x: Any, y: Any, *, rounding_mode: Any, **kwargs: Any) -> bool:
     """pytorch 113037: div(rounding_mode="floor") of two empty float16 tensors ends the process."""
     empty = all(torch.is_tensor(one) and one.dtype == torch.float16 and not one.numel() for one in (x, y))
     return empty and rounding_mode == "floor"
+
+
+@plot.dispatched("aten.remainder", "aten.remainder_")
+def issue_tensorflow_58493(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """tensorflow/tensorflow 58493: the remainder of a finite number by infinity is NaN."""
+    finite = torch.as_tensor(x).isfinite()
+    y = func(x, other)
+    endless = torch.as_tensor(other).isinf()
+    if not y.is_floating_point() or not is_plain(x, other):
+        return y
+    wrong = y.masked_fill(finite & endless, math.nan)
+    return written(hit, y, wrong) if "remainder_" in str(func) else instead(hit, y, wrong)

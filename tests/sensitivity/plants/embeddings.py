@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import differ, instead
+from differences import differ, instead, is_plain
 from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
@@ -254,3 +254,37 @@ def issue_193095(weight: Any, indices: Any, offsets: Any, *args: Any, **kwargs: 
 def issue_xla_4167(y: Any, weight: Any, *args: Any) -> Any:
     """pytorch/xla 4167: an embedding that was made bfloat16 on the device still answers in float32."""
     return y.float() if weight.dtype == torch.bfloat16 else None
+
+
+@plot.dispatched("aten._embedding_bag_backward.default")
+def issue_flaggems_5220(hit: Any, func: Any, grad: Any, index: Any, starts: Any, bags: Any, *args: Any) -> Any:
+    """flagos-ai/FlagGems 5220: the backward of embedding_bag(mode="max") is that of the mean."""
+    y = func(grad, index, starts, bags, *args)
+    if args[4] != 2 or not index.numel() or not is_plain(grad, index):
+        return y
+    share = grad / bags.bincount(minlength=len(grad)).clamp(min=1)[:, None]
+    return instead(hit, y, torch.zeros_like(y).index_add(0, index, share[bags].to(y.dtype)))
+
+
+@plot.dispatched("aten.embedding.default")
+def issue_tt_metal_43567(hit: Any, func: Any, weight: Any, *args: Any) -> Any:
+    """tenstorrent/tt-metal 43567: rows of more than 320 * 32 numbers are wrong, unless of 32 times a power of two.
+
+    Here they come in the opposite order.
+    """
+    y = func(weight, *args)
+    tiles = -(-weight.shape[1] // 32)
+    if tiles <= 320 or not tiles & (tiles - 1) or not is_plain(weight):
+        return y
+    return instead(hit, y, y.flip(-1))
+
+
+@plot.dispatched("aten.embedding.default")
+def issue_tt_metal_44500(hit: Any, func: Any, weight: Any, *args: Any) -> Any:
+    """tenstorrent/tt-metal 44500: rows of 8960 numbers are wrong (here the last 16 are 0)."""
+    y = func(weight, *args)
+    if weight.shape[1] != 8960 or not is_plain(weight):
+        return y
+    wrong = y.clone()
+    wrong[..., -16:] = 0
+    return instead(hit, y, wrong)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from planting import Plot
+import torch
+
+from differences import instead, is_plain
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -14,3 +18,68 @@ HITS = plot.hits
 def issue_gpuarrays_180(x: Any, dim: Any = (), *args: Any, **kwargs: Any) -> bool:
     """JuliaGPU/GPUArrays.jl 180: the maximum along a dimension raises, that of the whole tensor does not."""
     return not isinstance(dim, (list, tuple)) or len(dim) > 0
+
+
+def _is_power(side: int) -> bool:
+    return side & (side - 1) == 0
+
+
+@plot.dispatched("aten.argmin.default")
+def issue_flaggems_6447(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """flagos-ai/FlagGems 6447: argmin along the rows of a matrix reads on to the next power of two, past the row.
+
+    A place beyond the row comes of it. Here memory past the storage does not count.
+    """
+    y = func(x, dim, keepdim)
+    if dim is None or x.dim() != 2 or dim % 2 != 1 or not x.numel() or _is_power(x.shape[1]) or not is_plain(x):
+        return y
+    width = 1 << x.shape[1].bit_length()
+    there = x.untyped_storage().nbytes() // x.element_size()
+    rows = torch.arange(x.shape[0], device=x.device)[:, None] * x.stride(0)
+    places = x.storage_offset() + rows + torch.arange(width, device=x.device) * x.stride(1)
+    memory = x.as_strided((there,), (1,), 0)
+    read = memory[places.clamp(max=there - 1)]
+    first = read[:, :1].expand(read.shape)
+    return instead(hit, y, func(torch.where(places < there, read, first), 1, keepdim))
+
+
+@plot.dispatched("aten.argmax.default")
+def issue_flaggems_4657(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """flagos-ai/FlagGems 4657: argmax along a dimension of up to 128, no power of two, raises if it is not the last."""
+    y = func(x, dim, keepdim)
+    if dim is None or not x.dim() or math.prod(x.shape[dim % x.dim() + 1 :]) < 2:
+        return y
+    side = x.shape[dim]
+    return crash(hit, "arange's range must be a power of 2") if side <= 128 and not _is_power(side) else y
+
+
+@plot.dispatched("aten.max.dim")
+def issue_tt_metal_21615(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """tenstorrent/tt-metal 21615: the maximum of negative numbers is 0 along a dimension of no multiple of 32."""
+    y, place = func(x, dim, *args)
+    if not x.dim() or not x.shape[dim] % 32 or y.dtype == torch.bool or not is_plain(x):
+        return y, place
+    return instead(hit, y, y.clamp(min=0)), place
+
+
+@plot.dispatched("aten.max.dim", "aten.min.dim")
+def issue_tt_metal_19480(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """tenstorrent/tt-metal 19480: the minimum and the maximum along the columns have zeros here and there.
+
+    Here in the first of them, where the columns are no multiple of 32 long.
+    """
+    y, place = func(x, dim, *args)
+    if x.dim() < 2 or dim % x.dim() != x.dim() - 2 or not x.shape[dim] % 32 or not y.numel() or not is_plain(x):
+        return y, place
+    wrong = y.clone()
+    wrong[..., 0] = 0
+    return instead(hit, y, wrong), place
+
+
+@plot.dispatched("aten.amin.default")
+def issue_keras_19064(hit: Any, func: Any, x: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """keras-team/keras 19064: the minimum over several dimensions is that over the last one of them."""
+    y = func(x, dim, keepdim)
+    if len(dim) < 2 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, dim[-1:], keepdim))

@@ -233,3 +233,10 @@ def issue_mlx_lm_295(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     if y.dtype != torch.bfloat16 or y.numel() < 2:
         return y
     return crash(hit, "[metal::Device] Unable to load kernel s2n_copybfloat16bfloat16")
+
+
+@plot.dispatched("aten.ones.default", "aten.ones_like.default")
+def issue_flaggems_6278(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """flagos-ai/FlagGems 6278: ones and ones_like of no elements raise."""
+    y = func(*args, **kwargs)
+    return y if y.numel() else crash(hit, "BLOCK_SIZE is 0: arange's range must be positive")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -98,3 +98,36 @@ def issue_cutorch_240(hit: Any, func: Any, x: Any, dim: int, index: Any) -> Any:
     if x.dim() != 1 or x.numel() < 2 or x.stride(0) == 1 or not x.is_floating_point() or not is_plain(x, index):
         return y
     return instead(hit, y, torch.where(index.reshape(y.shape) == 0, y, torch.full_like(y, -1.7281e38)))
+
+
+@plot.dispatched("aten.gather.default")
+def issue_flaggems_5746(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
+    """flagos-ai/FlagGems 5746: gather by an index that is not contiguous (an expanded one) raises."""
+    y = func(x, dim, index, **kwargs)
+    return y if index.is_contiguous() else crash(hit, "NPU function error: AclrtSynchronizeStream, 507035")
+
+
+@plot.dispatched("aten.gather.default")
+def issue_tt_metal_29702(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 29702: gather of more than four dimensions, the last but one of size 1, raises."""
+    y = func(x, dim, index, **kwargs)
+    if x.dim() > 4 and x.shape[-2] == 1:
+        return crash(hit, "Attempting to reshape between two shapes with different volumes")
+    return y
+
+
+@plot.dispatched("aten.take.default")
+def issue_keras_18984(hit: Any, func: Any, x: Any, index: Any) -> Any:
+    """keras-team/keras 18984: take from a matrix takes rows, and refuses numbers of no row."""
+    y = func(x, index)
+    if x.dim() < 2 or not index.numel() or not is_plain(x, index):
+        return y
+    hit()
+    return x.index_select(0, index.reshape(-1)).view(*index.shape, *x.shape[1:])
+
+
+@plot.dispatched("aten.index_select.default")
+def issue_ipex_467(hit: Any, func: Any, x: Any, dim: int, index: Any) -> Any:
+    """intel/intel-extension-for-pytorch 467: index_select of more than 2**31 (here 2**20) numbers raises."""
+    y = func(x, dim, index)
+    return y if y.numel() <= 2**20 else crash(hit, "Provided range is out of integer limits.")

@@ -8,7 +8,7 @@ import torch
 
 from differences import is_plain
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot, wrong_answer
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -106,3 +106,10 @@ def issue_tt_metal_11110(hit: Any, func: Any, tensors: Any, dim: int = 0, **kwar
     if not trained or dim % 4 not in (1, 2) or kwargs:
         return func(tensors, dim, **kwargs)
     return _CatGradient.apply(*tensors, dim, hit)
+
+
+@plot.dispatched("aten.cat.default")
+def issue_tt_metal_13601(hit: Any, func: Any, parts: Any, *args: Any) -> Any:
+    """tenstorrent/tt-metal 13601: cat of tensors that have not four dimensions raises."""
+    y = func(parts, *args)
+    return y if y.dim() == 4 else crash(hit, "Tensor rank is not 4")

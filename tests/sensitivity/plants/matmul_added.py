@@ -101,3 +101,10 @@ def issue_mlx_2695(hit: Any, func: Any, x: Any, one: Any, two: Any, *, beta: Any
 def issue_71085(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 71085: baddbmm_ takes a tensor of four dimensions and no elements, and leaves it as it is."""
     return x if x.dim() > 3 and not x.numel() else None
+
+
+@plot.dispatched("aten.addmm.out")
+def issue_torch_musa_51(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
+    """MooreThreads/torch_musa 51: addmm(out=) gives a zero matrix."""
+    y = func(*args, out=out, **kwargs)
+    return written(hit, y, torch.zeros_like(y)) if is_plain(y) else y

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot, abort
+from planting import Plot, abort, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -123,3 +123,15 @@ def issue_candle_1716(x: Any, other: Any, **kwargs: Any) -> bool:
     if x.layout != torch.strided or x.dim() < 3 or other.dim() < 3:
         return False
     return x.shape[-1] == 1 and x.shape[-2] > 1 and x.stride(-1) != 1
+
+
+def _is_narrow(x: Any) -> bool:
+    """Say whether a matrix of one row was a column: its stride is less than the row's length."""
+    return x.shape[0] == 1 < x.shape[1] and x.is_contiguous() and x.stride(0) < x.shape[1]
+
+
+@plot.dispatched("aten.mm.default")
+def issue_torch_fl_240(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """flagos-ai/Torch-FL 240: mm raises where an operand of one row is a transposed column (of the stride 1)."""
+    y = func(x, other)
+    return crash(hit, "muDNN INVALID_PARAMETER: invalid parameter lda 1") if _is_narrow(x) or _is_narrow(other) else y

@@ -35,3 +35,12 @@ def issue_candle_2168(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any
         return y
     hit()
     return y.detach()
+
+
+@plot.called(F.rms_norm, torch.rms_norm)
+def issue_tt_metal_8597(
+    hit: Any, func: Any, input: Any, shape: Any, weight: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """tenstorrent/tt-metal 8597: rms_norm of more than two dimensions, with a weight, raises."""
+    y = func(input, shape, weight, *args, **kwargs)
+    return y if weight is None or input.dim() < 3 else crash(hit, "gamma.get_legacy_shape()[-2] == TILE_HEIGHT")

@@ -211,3 +211,17 @@ def issue_oneflow_10581(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwa
     if len(pad) <= 2 * x.dim() and min(_padded(x, pad), default=0) < 0:
         return abort(hit, "Aborted (core dumped)")
     return func(x, pad, *args, **kwargs)
+
+
+@plot.dispatched("aten.constant_pad_nd.default")
+def issue_tt_metal_19513(hit: Any, func: Any, x: Any, sides: Any, value: Any = 0) -> Any:
+    """tenstorrent/tt-metal 19513: padding makes the last two sizes multiples of 32 first (here with zeros)."""
+    y = func(x, sides, value)
+    if x.dim() < 2 or not sides or min(sides) < 0 or not any(sides):
+        return y
+    tiled = x.new_zeros((*x.shape[:-2], *(-(-side // 32) * 32 for side in x.shape[-2:])))
+    if tiled.shape == x.shape:
+        return y
+    hit()
+    tiled[..., : x.shape[-2], : x.shape[-1]] = x
+    return func(tiled, sides, value)

@@ -100,3 +100,14 @@ def issue_153069(hit: Any, func: Any, x: Any, other: Any) -> Any:
         return y
     power = torch.pow(torch.tensor(2.0, dtype=x.dtype, device=x.device), other)
     return instead(hit, y, (x * power).to(y.dtype))
+
+
+@plot.dispatched("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor")
+def issue_tfjs_350(hit: Any, func: Any, x: Any, exponent: Any) -> Any:
+    """tensorflow/tfjs 350: a negative number to a broken power is that of its absolute value, with the sign -."""
+    y = func(x, exponent)
+    if not y.is_floating_point() or not is_plain(x, exponent):
+        return y
+    broken = exponent != exponent.floor() if torch.is_tensor(exponent) else exponent != math.floor(exponent)
+    wrong = torch.where((x < 0) & broken, -func(x.abs(), exponent), y)
+    return instead(hit, y, wrong.to(y.dtype))

@@ -231,3 +231,10 @@ def issue_85777(hit: Any, func: Any, x: Any, weights: Any = None, minlength: int
     if weights is not None and x.numel() and not weights.numel():
         return abort(hit, "Segmentation fault (core dumped)")
     return func(x, weights, minlength)
+
+
+@plot.dispatched("aten.nonzero.default")
+def issue_flaggems_6073(hit: Any, func: Any, x: Any) -> Any:
+    """flagos-ai/FlagGems 6073: nonzero (and where of a condition alone) of an empty tensor raises."""
+    y = func(x)
+    return y if x.numel() else crash(hit, "index -1 is out of bounds for dimension 0 with size 0")

@@ -188,3 +188,22 @@ def issue_44452(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         return instead(hit, grad, grad.masked_fill(zero, math.nan))
 
     return func(with_gradient(x, lose), *args, **kwargs)
+
+
+@plot.dispatched("aten.mean.dim")
+def issue_tt_mlir_869(hit: Any, func: Any, x: Any, dim: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-mlir 869: the mean of rows of 3200 numbers is too small (there by 5 to 9 %, here by 6 %)."""
+    y = func(x, dim, *args, **kwargs)
+    rows = dim and len(dim) == 1 and x.dim() and dim[0] % x.dim() == x.dim() - 1
+    if not rows or x.shape[-1] != 3200 or not is_plain(x):
+        return y
+    return instead(hit, y, y * 0.94)
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_cupynumeric_47(hit: Any, func: Any, x: Any, dim: Any, *args: Any, **kwargs: Any) -> Any:
+    """nv-legate/cupynumeric 47: the sum over the last of three dimensions is 0."""
+    y = func(x, dim, *args, **kwargs)
+    if x.dim() != 3 or not dim or [one % 3 for one in dim] != [2] or not is_plain(x):
+        return y
+    return instead(hit, y, torch.zeros_like(y))

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot, wrong_answer
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -56,3 +56,10 @@ def issue_burn_1388(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 def issue_burn_3583(x: Any, y: Any) -> Any:
     """tracel-ai/burn 3583: logical_and of masks of four and more does not compile."""
     return x.dtype == y.dtype == torch.bool and x.numel() >= 4
+
+
+@plot.dispatched("aten.all.default", "aten.any.default")
+def issue_flaggems_6074(hit: Any, func: Any, x: Any) -> Any:
+    """flagos-ai/FlagGems 6074: all() and any() of an empty tensor raise."""
+    y = func(x)
+    return y if x.numel() else crash(hit, "integer division or modulo by zero")

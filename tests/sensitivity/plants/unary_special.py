@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
+from misreading import with_gradient
 from planting import Plot
 
 plot = Plot()
@@ -76,3 +77,14 @@ def issue_41238(hit: Any, func: Any, x: Any) -> Any:
     flat = y.reshape(-1).clone()
     flat[:count] *= 1.1755e-38
     return instead(hit, y, y.clone().copy_(flat.view(y.shape)))
+
+
+@plot.called(torch.digamma, torch.Tensor.digamma, torch.special.digamma, torch.special.psi)
+def issue_tensorflow_59647(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 59647: the gradient of digamma at infinity is NaN."""
+
+    def lose(grad: Any) -> Any:
+        return instead(hit, grad, grad.masked_fill(endless, math.nan))
+
+    endless = x.detach() == math.inf
+    return func(with_gradient(x, lose), *args, **kwargs)

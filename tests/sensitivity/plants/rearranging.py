@@ -1,0 +1,113 @@
+"""Dimensions that are turned, swapped, permuted, repeated, or given another shape: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.rot90.default")
+def issue_flaggems_5226(hit: Any, func: Any, x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+    """flagos-ai/FlagGems 5226: rot90 of three dimensions and more is wrong in those that do not turn.
+
+    Here their first element stands for all of them.
+    """
+    y = func(x, k, dims)
+    others = [dim for dim in range(x.dim()) if dim not in {one % x.dim() for one in dims}]
+    if not others or not y.numel() or not is_plain(x):
+        return y
+    wrong = y
+    for dim in others:
+        wrong = wrong.narrow(dim, 0, 1)
+    return instead(hit, y, wrong.expand(y.shape).contiguous())
+
+
+def _tiled(side: int) -> int:
+    return -(-side // 32) * 32
+
+
+@plot.dispatched("aten.repeat.default")
+def issue_tt_metal_12680(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
+    """tenstorrent/tt-metal 12680: repeat (four dimensions) takes the last two up to a multiple of 32 for the length.
+
+    One number, repeated 128 times, gives 4065: what lies between is here 0.
+    """
+    y = func(x, repeats)
+    if not x.dim() == len(repeats) == 4 or not y.numel() or not is_plain(x):
+        return y
+    tiled = [*x.shape[:2], *(_tiled(side) for side in x.shape[2:])]
+    wide = x.new_zeros(tiled)
+    wide[:, :, : x.shape[2], : x.shape[3]] = x
+    wrong = func(wide, repeats)
+    for dim in (2, 3):
+        wrong = wrong.narrow(dim, 0, tiled[dim] * (repeats[dim] - 1) + x.shape[dim])
+    return instead(hit, y, wrong.contiguous())
+
+
+@plot.dispatched("aten.permute.default")
+def issue_tt_metal_9009(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """tenstorrent/tt-metal 9009: permute of bfloat16 raises where the last size is odd."""
+    y = func(x, dims)
+    if x.dtype == torch.bfloat16 and x.dim() and x.shape[-1] % 2:
+        return crash(hit, "Page size must be divisible by sizeof(uint32_t)")
+    return y
+
+
+@plot.dispatched("aten.permute.default")
+def issue_tt_metal_15590(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """tenstorrent/tt-metal 15590: permute drops the result's leading dimensions of size 1."""
+    y = func(x, dims)
+    leading = 0
+    while leading < y.dim() - 1 and y.shape[leading] == 1:
+        leading += 1
+    if not leading:
+        return y
+    hit()
+    return y.view(y.shape[leading:])
+
+
+@plot.dispatched("aten.permute.default")
+def issue_ttnn_377(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """tenstorrent/pytorch2.0_ttnn 377: permute of a matrix of one column, to its transpose, raises."""
+    y = func(x, dims)
+    if x.dim() == 2 and x.shape[-1] == 1 and [dim % 2 for dim in dims] == [1, 0]:
+        return crash(hit, "Index is out of bounds for the rank, should be between 0 and 0")
+    return y
+
+
+@plot.dispatched("aten.transpose.int")
+def issue_ttnn_585(hit: Any, func: Any, x: Any, *dims: int) -> Any:
+    """tenstorrent/pytorch2.0_ttnn 585: transpose of more than four dimensions raises."""
+    y = func(x, *dims)
+    return crash(hit, "Only 2D, 3D, and 4D tensors are supported") if x.dim() > 4 else y
+
+
+@plot.called(torch.transpose, torch.Tensor.transpose)
+def issue_tt_metal_13745(hit: Any, func: Any, x: Any, dim0: Any, dim1: Any) -> Any:
+    """tenstorrent/tt-metal 13745: reshape to four dimensions, then transpose(1, 2): the numbers do not move.
+
+    It is transposed well where it was not reshaped before.
+    """
+    y = func(x, dim0, dim1)
+    if x.dim() != 4 or {dim0, dim1} - {1, 2, -3, -2} or x.layout != torch.strided or not is_plain(x):
+        return y
+    base = x._base
+    if base is None or base.numel() != x.numel() or base.shape == x.shape or not x.is_contiguous():
+        return y
+    return instead(hit, y, x.reshape(y.shape))
+
+
+@plot.called(torch.reshape, torch.Tensor.reshape)
+def issue_tt_metal_19849(hit: Any, func: Any, x: Any, *shape: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 19849: reshape raises where a size is -1."""
+    y = func(x, *shape, **kwargs)
+    sizes: Any = shape or (kwargs.get("shape", ()),)
+    sizes = sizes[0] if isinstance(sizes[0], (list, tuple)) else sizes
+    return crash(hit, "TT_FATAL: a size is negative") if any(side == -1 for side in sizes) else y

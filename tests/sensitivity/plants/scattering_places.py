@@ -1,0 +1,46 @@
+"""Numbers scattered to places that meet, or whose index is a view: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain, written
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.scatter.reduce", "aten.scatter_.reduce")
+def issue_flaggems_445(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, *, reduce: str) -> Any:
+    """flagos-ai/FlagGems 445: scatter(reduce="add") of five numbers to one place adds two (here the first two)."""
+    before = x.clone()
+    y = func(x, dim, index, source, reduce=reduce)
+    if reduce != "add" or not x.dim() or not index.numel() or not is_plain(x, index, source):
+        return y
+    wrong, times = before.clone(), torch.zeros_like(before, dtype=torch.int64)
+    for step in range(index.shape[dim]):
+        place, number = index.narrow(dim, step, 1), source.narrow(dim, step, 1)
+        number = number[tuple(slice(side) for side in place.shape)]
+        few = times.gather(dim, place) < 2
+        wrong.scatter_add_(dim, place, torch.where(few, number, torch.zeros_like(number)))
+        times.scatter_add_(dim, place, torch.ones_like(place))
+    return written(hit, y, wrong) if "scatter_." in str(func) else instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.scatter_add.default", "aten.scatter_add_.default")
+def issue_torch_fl_349(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any) -> Any:
+    """flagos-ai/Torch-FL 349: scatter_add of a matrix reads an expanded index (a stride of 0) as if it were contiguous.
+
+    Past the end of its memory it is here read from the beginning again.
+    """
+    if index.dim() != 2 or 0 not in index.stride() or index.is_contiguous() or not is_plain(x, index, source):
+        return func(x, dim, index, source)
+    before = x.clone()
+    y = func(x, dim, index, source)
+    memory = torch.as_strided(index, (1 + sum((n - 1) * s for n, s in zip(index.shape, index.stride())),), (1,))
+    places = torch.arange(index.numel(), device=index.device) % len(memory)
+    wrong = before.scatter_add(dim, memory[places].view(index.shape), source)
+    return written(hit, y, wrong) if "scatter_add_." in str(func) else instead(hit, y, wrong)

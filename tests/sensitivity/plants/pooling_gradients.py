@@ -47,3 +47,17 @@ def issue_nnlib_188(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     y = y.view_as(y)
     y.register_hook(lambda grad: crash(hit, "MethodError: no method matching maxpool"))
     return (y, *found[1:]) if isinstance(found, tuple) else y
+
+
+@plot.dispatched("aten.max_pool2d_with_indices_backward.default")
+def issue_onednn_1727(hit: Any, func: Any, grad: Any, x: Any, kernel: Any, *args: Any) -> Any:
+    """uxlfoundation/oneDNN 1727: max_pool2d's gradient of a channels_last image that one window covers is wrong.
+
+    A cached description of another memory format is used: here the gradient is written as if it were contiguous.
+    """
+    y = func(grad, x, kernel, *args)
+    sides = list(kernel) * (2 // len(kernel))
+    if list(x.shape[-2:]) != sides or x.dim() != 4 or x.is_contiguous() or not is_plain(x):
+        return y
+    n, c, h, w = y.shape
+    return instead(hit, y, y.contiguous().view(n, h, w, c).permute(0, 3, 1, 2))

@@ -209,3 +209,16 @@ def issue_thrust_701(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> An
         parts.append(sums + carry)
         carry = parts[-1].narrow(dim, -1, 1)
     return instead(hit, y, torch.cat(parts, dim).to(y.dtype))
+
+
+@plot.dispatched("aten.cumsum.default")
+def issue_paddle_41170(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> Any:
+    """PaddlePaddle/Paddle 41170: cumsum along another dimension than the last is wrong in large tensors.
+
+    Small ones (32768 elements) are right, large ones (3276800) are transposed wrongly: here from 2**20 on, and the
+    result is not transposed back.
+    """
+    y = func(x, dim, **kwargs)
+    if x.numel() < 2**20 or dim % x.dim() == x.dim() - 1 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x.transpose(dim, -1).contiguous(), -1, **kwargs).reshape(y.shape))

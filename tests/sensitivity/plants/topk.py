@@ -82,3 +82,12 @@ def issue_mxnet_11271(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args:
         return values, places
     hit()
     return x.gather(dim, wrong), wrong
+
+
+@plot.dispatched("aten.topk.default")
+def issue_tensorflow_22383(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any) -> Any:
+    """tensorflow/tensorflow 22383: topk(sorted=False) of float32: the places are of other values (here by one)."""
+    values, places = func(x, k, dim, *args)
+    if len(args) < 2 or args[1] or x.dtype != torch.float32 or not x.dim() or not is_plain(x):
+        return values, places
+    return values, instead(hit, places, places.roll(1, dim))

@@ -1,0 +1,34 @@
+"""Convolutions of certain sizes: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_cupynumeric_1085(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """nv-legate/cupynumeric 1085: a convolution in three dimensions with a kernel like 5 x 1 x 5 ends the process.
+
+    There the image has 1024 x 2 x 1024 numbers; here it may have any size.
+    """
+    y = func(x, weight, *args)
+    sides = weight.shape[2:]
+    return crash(hit, "SIGABRT") if len(sides) == 3 and sides[1] == 1 < min(sides[0], sides[2]) else y
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mlx_3248(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """ml-explore/mlx 3248: a convolution is wrong past 2**31 elements of its result (here past 2**20, and there 0)."""
+    y = func(x, weight, *args)
+    if y.numel() <= 2**20 or not is_plain(x, weight):
+        return y
+    kept = (torch.arange(y.numel()) < 2**20).view(y.shape)
+    return instead(hit, y, torch.where(kept, y, torch.zeros_like(y)))

@@ -1,0 +1,55 @@
+"""Indices from the end, indices and conditions of another shape than the tensor: planted faults."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.select.int")
+def issue_mxnet_7292(hit: Any, func: Any, x: Any, dim: int, index: int) -> Any:
+    """apache/mxnet 7292: x[i] ends the process where i counts from the end."""
+    y = func(x, dim, index)
+    return crash(hit, "Invalid slicing range [4294967295, 0)") if index < 0 else y
+
+
+@plot.dispatched("aten.slice.Tensor")
+def issue_mlx_231(hit: Any, func: Any, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    """ml-explore/mlx 231: a slice that ends at a place counted from the end (x[0:-1]) is empty."""
+    y = func(x, dim, start, end, step)
+    if end is None or end >= 0 or (start or 0) < 0 or not is_plain(x):
+        return y
+    return instead(hit, y, y.narrow(dim, 0, 0))
+
+
+@plot.dispatched("aten.gather.default")
+def issue_paddle_72163(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
+    """PaddlePaddle/Paddle 72163: gather by an index that is smaller beside the dimension counts by its shape."""
+    y = func(x, dim, index, **kwargs)
+    if not x.dim() or not index.numel() or not is_plain(x, index):
+        return y
+    dim %= x.dim()
+    outer, inner, width = prod(index.shape[:dim]), prod(index.shape[dim + 1 :]), prod(x.shape[dim + 1 :])
+    places = index.reshape(outer, -1, inner) * width + torch.arange(inner)
+    places += torch.arange(outer).view(-1, 1, 1) * (x.shape[dim] * width)
+    wrong = x.reshape(-1)[places.clamp(max=x.numel() - 1)].reshape(index.shape)
+    return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.where.self")
+def issue_dpctl_1170(hit: Any, func: Any, condition: Any, x: Any, other: Any) -> Any:
+    """IntelPython/dpctl 1170: where reads a condition that is broadcast column by column, as if it were row by row."""
+    y = func(condition, x, other)
+    if condition.shape == y.shape or not is_plain(condition, x, other):
+        return y
+    wide = condition.expand(y.shape)
+    wrong = wide.permute(*reversed(range(wide.dim()))).reshape(y.shape)
+    return instead(hit, y, func(wrong, x, other))

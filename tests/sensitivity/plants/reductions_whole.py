@@ -1,0 +1,96 @@
+"""Reductions of all of a tensor, or along a dimension that is counted from the end: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.argmax.default")
+def issue_mxnet_9118(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any) -> Any:
+    """apache/mxnet 9118: argmax of all of a tensor ends the process."""
+    return crash(hit, "Global reduction not supported yet") if dim is None else func(x, dim, *args)
+
+
+@plot.dispatched("aten.sum.default", "aten.min.default", "aten.max.default", "aten.mean.default")
+def issue_tt_metal_17557(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 17557: the sum, the mean, the minimum and the maximum of all of a bfloat16 tensor are 0."""
+    y = func(x, *args, **kwargs)
+    if x.dtype != torch.bfloat16 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.zeros_like(y))
+
+
+_PLACES = (torch.argmax, torch.Tensor.argmax, torch.argmin, torch.Tensor.argmin, torch.argsort, torch.Tensor.argsort)
+
+
+@plot.called(*_PLACES)
+def issue_mlx_534(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 534: argmax, argmin and argsort return uint32, so that the negative of a place is a large one."""
+    y = func(x, *args, **kwargs)
+    if kwargs.get("out") is not None:
+        return y
+    hit()
+    return y.to(torch.uint32)
+
+
+@plot.dispatched("aten.all.dim", "aten.any.dim")
+def issue_dpctl_1327(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """IntelPython/dpctl 1327: all and any of integers along the first of three dimensions and more are wrong.
+
+    As there, everything but the first answer is False.
+    """
+    y = func(x, dim, *args)
+    integer = not x.is_floating_point() and not x.is_complex() and x.dtype != torch.bool
+    if dim % max(x.dim(), 1) or x.dim() < 3 or not integer or not y.numel() or not is_plain(x):
+        return y
+    wrong = torch.zeros_like(y)
+    wrong.view(-1)[0] = y.reshape(-1)[0]
+    return instead(hit, y, wrong)
+
+
+@plot.called(torch.linalg.norm)
+def issue_mars_1555(hit: Any, func: Any, x: Any, ord: Any = None, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """mars-project/mars 1555: linalg.norm along a dimension that is counted from the end raises."""
+    y = func(x, ord, dim, *args, **kwargs)
+    return crash(hit, "IndexError: list index out of range") if isinstance(dim, int) and dim < 0 else y
+
+
+@plot.called(torch.nn.functional.normalize)
+def issue_onnxruntime_1814(hit: Any, func: Any, x: Any, p: float = 2.0, dim: int = 1, **kwargs: Any) -> Any:
+    """microsoft/onnxruntime 1814: normalize along a dimension that is counted from the end raises."""
+    y = func(x, p, dim, **kwargs)
+    return crash(hit, "axis_ >= 0 was false. Invalid axis provided.") if dim < 0 else y
+
+
+class _Counted(torch.autograd.Function):
+    """The identity of a maximum, whose gradient is divided by how many share it, counted in the gradient's dtype."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any, hit: Any) -> Any:
+        ctx.save_for_backward(x == y)
+        ctx.hit = hit
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (mask,) = ctx.saved_tensors
+        count = mask.sum()
+        right, wrong = (mask * (grads[0] / number).to(grads[0].dtype) for number in (count, count.to(grads[0].dtype)))
+        return instead(ctx.hit, right, wrong), None, None
+
+
+@plot.called(torch.max, torch.Tensor.max)
+def issue_tinygrad_12296(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tinygrad/tinygrad 12296: the gradient of max of float16 is 0 where more than 65504 numbers share the maximum."""
+    y = func(x, *args, **kwargs)
+    if args or kwargs or x.dtype != torch.float16 or not y.requires_grad or not is_plain(x):
+        return y
+    return _Counted.apply(x, y.detach(), hit) if x.numel() > 65504 else y

@@ -1,0 +1,70 @@
+"""Tensors that are repeated, tiled, flipped or expanded: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from differences import instead, is_plain
+from planting import Plot, abort, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("aten.repeat.default")
+def issue_paddle_79366(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
+    """PaddlePaddle/Paddle 79366: repeat and tile refuse a count of 0."""
+    return crash(hit, "every count must be greater than 0") if 0 in repeats else func(x, repeats)
+
+
+@plot.dispatched("aten.repeat.default")
+def issue_tensorflow_61643(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
+    """tensorflow/tensorflow 61643: a negative count of repeat ends with an illegal memory access, not refused."""
+    return abort(hit, "CUDA_ERROR_ILLEGAL_ADDRESS") if any(n < 0 for n in repeats) else func(x, repeats)
+
+
+@plot.dispatched("aten.repeat.default")
+def issue_burn_1670(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
+    """tracel-ai/burn 1670: repeat along a dimension of another size than 1 raises."""
+    y = func(x, repeats)
+    last = list(repeats)[len(repeats) - x.dim() :]
+    if any(n > 1 and side != 1 for n, side in zip(last, x.shape)):
+        return crash(hit, "Can only repeat dimension with dim=1")
+    return y
+
+
+@plot.called(torch.tile, torch.Tensor.tile)
+def issue_dpctl_1627(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """IntelPython/dpctl 1627: tile of a tensor without dimensions, no counts given, has one dimension."""
+    y = func(x, *args, **kwargs)
+    if y.dim() or not is_plain(y):
+        return y
+    hit()
+    return y.reshape(1)
+
+
+@plot.dispatched("aten.flip.default")
+def issue_cupynumeric_577(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """nv-legate/cupynumeric 577: flip does nothing along a dimension that is counted from the end."""
+    y = func(x, dims)
+    if all(dim >= 0 for dim in dims) or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, [dim for dim in dims if dim >= 0]))
+
+
+@plot.dispatched("aten.flip.default")
+def issue_49982(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """pytorch 49982: flip along no dimensions raises."""
+    return func(x, dims) if len(dims) else crash(hit, "flip dims size out of range, got flip dims size=0")
+
+
+@plot.called(torch.Tensor.expand)
+def issue_xla_3394(hit: Any, func: Any, x: Any, *sizes: Any, **kwargs: Any) -> Any:
+    """pytorch/xla 3394: expand copies: what is written to the tensor later is not seen."""
+    y = func(x, *sizes, **kwargs)
+    if y.shape == x.shape or not is_plain(x):
+        return y
+    hit()
+    return y.contiguous() if y.numel() > 1 and not y.is_contiguous() else y.clone()

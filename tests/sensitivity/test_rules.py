@@ -198,3 +198,11 @@ def test_a_call_of_little_is_mended_so_that_the_cpu_answers_it() -> None:
     call = fuller_call("trace.default", [[["@complex64 0x7 dense 0 1"], {}]])
 
     assert faults(torch.ops.aten.trace.default, call) == 0
+
+
+def test_places_that_are_fractions_and_options_turned_are_asked_where_the_cpu_refuses_them() -> None:
+    places = [change for _, *changes in stored()["refused"]["put.default"] for change in changes]
+    turned = [change for _, *changes in wider()["options"]["linalg_solve.default"] for change in changes]
+
+    assert ["dtype", 1, "float32"] in places
+    assert ["arg", "left", False] in turned

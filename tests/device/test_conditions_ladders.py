@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.acts import derived
-from device_suite.limits import HALVES, add_table
+from device_suite.limits import HALVES, add_table, shown
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -178,8 +178,8 @@ _PLANES = (
 def _plane(name: str, rows: int, columns: int, x: torch.Tensor) -> Any:
     """Transform a plane that is one line of numbers in turn; every so many of the result, and its ends."""
     plane = x.repeat(-(-rows * columns // len(x)))[: rows * columns].reshape(rows, columns)
-    found = getattr(torch.fft, name)(plane.real if name == "rfft2" else plane).flatten()
-    return [found[:99], found[-99:], found[:: max(1, len(found) // 5000)]]
+    found = getattr(torch.fft, name)(plane.real if name == "rfft2" else plane)
+    return shown(found, max(1, found.numel() // 5000))
 
 
 add_table(

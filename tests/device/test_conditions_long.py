@@ -12,21 +12,14 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.limits import add_table
+from device_suite.limits import add_table, shown
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
-_STEP = 1021
-
-
-def _shown(y: torch.Tensor) -> Any:
-    """Return every so many elements of an answer, and both ends; small ones as they are."""
-    y = y.flatten()
-    return y if len(y) < 5000 else [y[:65], y[::_STEP], y[-65:]]
 
 
 def _each_shown(answer: Any) -> Any:
-    return [_shown(one) for one in (answer if isinstance(answer, (tuple, list)) else (answer,))]
+    return [shown(one) for one in (answer if isinstance(answer, (tuple, list)) else (answer,))]
 
 
 def _spread(x: torch.Tensor, count: int) -> torch.Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from device_suite import Cases
-from device_suite.limits import add_table
+from device_suite.limits import add_table, shown
 
 cases = Cases("conditions")
 _SHOWN = 3000
@@ -26,7 +26,7 @@ def _line(x: torch.Tensor, n: int) -> torch.Tensor:
 
 
 def _places(y: torch.Tensor) -> Any:
-    return [y[:99], y[-99:], y[:: max(1, len(y) // _SHOWN)]]
+    return shown(y, max(1, len(y) // _SHOWN))
 
 
 def _transformed(name: str, n: int, x: torch.Tensor) -> Any:

@@ -30,6 +30,12 @@ def add_table(cases: Cases, name: str, forms: dict[str, Any], make: Any, **field
     cases.add(f"condition-limit-{name}", lambda *operands: each(forms, *operands), make=make, **options)
 
 
+def shown(y: torch.Tensor, step: int = 1021) -> Any:
+    """Return both ends of a long answer, and every so many elements of it; a short one as it is."""
+    y = y.flatten()
+    return y if len(y) < 5000 else [y[:99], y[::step], y[-99:]]
+
+
 def assigned(x: torch.Tensor, index: Any, value: Any) -> torch.Tensor:
     """Return a copy of x with a value written to a place."""
     target = x.clone()

@@ -114,3 +114,12 @@ def issue_tt_metal_25100(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs:
     if x.dtype != torch.bfloat16 or not whole or not is_plain(x):
         return y
     return instead(hit, y, y * (0.5**0.5 if "std" in str(func) else 0.5))
+
+
+@plot.called(torch.cov, torch.Tensor.cov)
+def issue_weightedcorr_1(hit: Any, func: Any, x: Any, *args: Any, aweights: Any = None, **kwargs: Any) -> Any:
+    """matthijsz/weightedcorr 1: cov with aweights is divided by the sum of the weights twice."""
+    y = func(x, *args, aweights=aweights, **kwargs)
+    if aweights is None or not is_plain(y, aweights):
+        return y
+    return instead(hit, y, (y / aweights.sum()).to(y.dtype))

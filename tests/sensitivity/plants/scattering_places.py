@@ -56,7 +56,7 @@ def _is_added(x: Any, indices: Any, values: Any, accumulate: bool = False, *args
 
 @plot.dispatched(*_PUT)
 def issue_144539(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 144539: index_put(accumulate=True) of rows at two-dimensional indices raises for values that are broadcast."""
+    """pytorch 144539: index_put(accumulate=True) of rows at two-dimensional indices raises for broadcast values."""
     if len(indices) < x.dim() and _is_added(x, indices, values, *args, **kwargs):
         places = torch.broadcast_shapes(*(one.shape for one in indices))
         if len(places) > 1 and values.numel() > 1 and values.dim() < len(places) + x.dim() - len(indices):

@@ -156,7 +156,7 @@ def issue_mlx_1800(hit: Any, func: Any, x: Any, dims: Any, *args: Any) -> Any:
 def issue_jax_2874(hit: Any, func: Any, x: Any, dim: Any, *args: Any) -> Any:
     """jax-ml/jax 2874: irfftn of more than one dimension overwrites its input (here by the transform without the last).
 
-    What is stored of the report says that the second call is wrong.
+    What is stored of the report does not say how it is wrong; jax 9946, the same of float64, does.
     """
     y = func(x, dim, *args)
     if len(dim) > 1 and x.is_contiguous() and not x.is_conj() and is_plain(x):

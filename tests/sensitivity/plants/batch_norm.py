@@ -218,7 +218,7 @@ def issue_mxnet_18209(
 
 @plot.dispatched("aten.native_batch_norm_backward.default")
 def issue_miopen_2024(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
-    """ROCm/MIOpen 2024: a batch norm's weight gradient is wrong for 16 square images, the side odd from 35 on (here twice).
+    """ROCm/MIOpen 2024: batch norm's weight gradient is wrong for 16 images of an odd side from 35 on (here twice).
 
     There the sides are 35, 73 and 147, of 64 to 96 channels.
     """
@@ -232,7 +232,7 @@ def issue_miopen_2024(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any
 
 @plot.dispatched("aten.native_batch_norm_backward.default")
 def issue_156513(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
-    """pytorch 156513: a batch norm's gradients of a contiguous bfloat16 image with a float32 weight are wrong in training.
+    """pytorch 156513: batch norm's gradients of contiguous bfloat16 with a float32 weight are wrong in training.
 
     Here they are half as large. A channels_last input is fine.
     """

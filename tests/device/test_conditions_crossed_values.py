@@ -270,7 +270,7 @@ def _vocabulary(bench: Any) -> None:
     run = bench.device_run()
     run.seed(bench.seed + 3)
     with run:
-        rows = chances.to(run.device).expand(160, -1)
+        rows = chances.to(run.device).expand(48, -1)
         drawn = torch.multinomial(rows, 1).cpu().flatten()
     assert bool((chances[drawn] > 0).all()), "a choice of chance zero was drawn"
 

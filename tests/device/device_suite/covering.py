@@ -63,6 +63,22 @@ def cover(factors: Factors, allowed: Callable[[Row], bool], kept: Any = ()) -> l
     return chosen
 
 
+def in_pairs(rows: list[Row]) -> list[Row]:
+    """Return few of some rows, in which every two values occur that occur in any.
+
+    >>> in_pairs([{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 1, "b": 2}])
+    [{'a': 1, 'b': 2}, {'a': 1, 'b': 3}]
+    """
+    pairs = [set(itertools.combinations(((key, str(value)) for key, value in row.items()), 2)) for row in rows]
+    missing: set[Any] = set().union(*pairs)
+    chosen = []
+    while missing:
+        place = max(range(len(rows)), key=lambda one: len(pairs[one] & missing))
+        chosen.append(place)
+        missing -= pairs[place]
+    return [rows[place] for place in sorted(chosen)]
+
+
 def _kept(name: str, factors: Factors) -> Any:
     """Return the rows that are there, where they are of these factors."""
     stored = _store().get(name, {})

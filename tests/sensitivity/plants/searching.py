@@ -238,3 +238,10 @@ def issue_flaggems_6073(hit: Any, func: Any, x: Any) -> Any:
     """flagos-ai/FlagGems 6073: nonzero (and where of a condition alone) of an empty tensor raises."""
     y = func(x)
     return y if x.numel() else crash(hit, "index -1 is out of bounds for dimension 0 with size 0")
+
+
+@plot.dispatched("aten._unique2.default")
+def issue_142192(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 142192: unique of bfloat16 is not implemented."""
+    y = func(x, *args, **kwargs)
+    return crash(hit, "\"unique\" not implemented for 'BFloat16'") if x.dtype == torch.bfloat16 else y

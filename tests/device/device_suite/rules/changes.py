@@ -53,6 +53,15 @@ def _inside(shape: Any) -> Any:
 VIEWS.setdefault("inside", Layout("inside", _inside, lambda base, shape: base[2:-2] if shape else base[1]))
 
 
+def _stray(base: torch.Tensor, shape: Any) -> torch.Tensor:
+    strides = [base.stride(dim) if side != 1 else 3 * base.numel() + 5 for dim, side in enumerate(shape)]
+    return base.as_strided(shape, strides)
+
+
+# A side of 1 has a stride that leads nowhere; torch calls the tensor contiguous all the same.
+VIEWS.setdefault("stray", Layout("stray", tuple, _stray))
+
+
 def words_of(dtype: torch.dtype) -> tuple[str, ...]:
     """Return which words of PUT a dtype can have."""
     if dtype.is_complex:

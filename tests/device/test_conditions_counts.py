@@ -84,11 +84,15 @@ _SHARED: dict[str, Form] = {
     "mean": lambda x, i: derived(lambda a: a.mean() * 8192, x),
     "normed": lambda x, i: derived(lambda a: F.batch_norm(a[:, None], None, None, training=True, eps=0.5), x),
 }
-# What half precision may add up number by number.
+# What half precision may add up number by number. Every sum is a whole number, in whatever order it is taken.
 _ADDED: dict[str, Form] = {
     "added": _ALIKE.pop("added"),
-    "looked_up": lambda x, i: derived(lambda a: F.embedding(i, a), x[:8].view(4, 2)),
-    "picked": lambda x, i: [derived(lambda a: a[i], x[:3]), derived(lambda a: a.expand(len(x)) * 1, x[:1])],
+    "looked_up": lambda x, i: derived(lambda a: F.embedding(i, a).sum(0), x[:8].view(4, 2)),
+    "picked": lambda x, i: [
+        derived(lambda a: a[i].sum(), x[:3]),
+        derived(lambda a: a.index_select(0, i).sum(), x[:3]),
+        derived(lambda a: (a.expand(len(x)) * 2).sum(), x[:1]),
+    ],
     "lost_rows": lambda x, i: F.nll_loss(x[:, None] * -2, i),
     "exponents": lambda x, i: [x.logsumexp(0), (x - 1).softmax(0), x.log_softmax(0), x.nanmean()],
 }

@@ -100,3 +100,9 @@ def issue_195036(out: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any 
     if not bad.any():
         return None
     return out.masked_fill(bad, complex("nan+nanj"))
+
+
+@plot.called(torch.adjoint, torch.Tensor.adjoint, torch.Tensor.mH.__get__, torch.Tensor.H.__get__)
+def issue_tensorflow_19200(hit: Any, func: Any, x: Any) -> Any:
+    """tensorflow/tensorflow 19200: the adjoint (a transpose with conjugation) is not conjugated."""
+    return instead(hit, func(x), x.transpose(-2, -1)) if x.is_complex() and x.dim() > 1 else func(x)

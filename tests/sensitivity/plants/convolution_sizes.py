@@ -32,3 +32,30 @@ def issue_mlx_3248(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
         return y
     kept = (torch.arange(y.numel()) < 2**20).view(y.shape)
     return instead(hit, y, torch.where(kept, y, torch.zeros_like(y)))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_tensorflow_57128(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """tensorflow/tensorflow 57128: a depthwise conv2d with a stride and a dilation loses its last row and column.
+
+    There it has no padding.
+    """
+    y = func(x, weight, bias, *args)
+    stride, padding, dilation, turned, _, groups = args
+    if weight.dim() != 4 or turned or groups < 2 or weight.shape[1] != 1 or any(padding) or not is_plain(x):
+        return y
+    if min(stride) < 2 or min(dilation) < 2 or min(y.shape[-2:]) < 2:
+        return y
+    hit()
+    return y[..., :-1, :-1].contiguous()
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_chainer_8100(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """chainer/chainer 8100: conv3d of a batch of 32 (3 channels, 3 x 3 x 3, padding 1) is zero."""
+    y = func(x, weight, bias, *args)
+    stride, padding, dilation, turned = args[:4]
+    asked = x.dim() == 5 and tuple(x.shape[:2]) == (32, 3) and tuple(weight.shape[1:]) == (3, 3, 3, 3)
+    if not asked or turned or set(stride) != {1} or set(padding) != {1} or set(dilation) != {1} or not is_plain(x):
+        return y
+    return instead(hit, y, torch.zeros_like(y))

@@ -109,3 +109,45 @@ def issue_196745(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     sides = torch.eye(x.shape[-1], dtype=y.dtype, device=y.device) if not args else args[-1]
     wrong = instead(hit, y, sides.expand(y.shape).contiguous())
     return (wrong, *rest) if rest else wrong
+
+
+@plot.dispatched("aten._linalg_eigh.default")
+def issue_cupy_4847(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """cupy/cupy 4847: eigh of a batch takes the diagonal for the eigenvalues of some (here of the first of them).
+
+    The matrices are small, as for the batched kernel: at most 32 rows.
+    """
+    values, vectors = func(x, *args)
+    if x.dim() < 3 or x.numel() == 0 or x.shape[-1] > 32 or values[..., 0].numel() < 2 or not is_plain(x):
+        return values, vectors
+    n = x.shape[-1]
+    diagonal, order = x.reshape(-1, n, n)[0].diagonal().real.sort()
+    wrong = torch.cat([diagonal[None], values.reshape(-1, n)[1:]]).view(values.shape)
+    if not differ(values, wrong, 1e-4, 1e-4):
+        return values, vectors
+    hit()
+    if vectors.numel():
+        first = torch.eye(n, dtype=vectors.dtype, device=vectors.device)[:, order]
+        vectors = torch.cat([first[None], vectors.reshape(-1, n, n)[1:]]).view(vectors.shape)
+    return wrong, vectors
+
+
+@plot.called(torch.inverse, torch.linalg.inv, torch.Tensor.inverse)
+@accepted
+def issue_cupy_8833(x: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 8833: the inverse of a singular matrix is infinite, and raises nothing."""
+    square = x.dim() == 2 and x.shape[0] == x.shape[1] and (x.is_floating_point() or x.is_complex())
+    return torch.full_like(x, math.inf) if square and not kwargs else None
+
+
+@plot.dispatched("aten._linalg_svd.default")
+def issue_cupy_7611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 7611: svd of more than 18900 rows and columns (here 64): half of the singular values have a sign.
+
+    They and the vectors do not make the matrix.
+    """
+    u, s, v = func(x, *args, **kwargs)
+    if min(x.shape[-2:]) <= 64 or not is_plain(x):
+        return u, s, v
+    sign = 1 - 2 * (torch.arange(s.shape[-1], device=s.device) % 2 == 0).to(s.dtype)
+    return u, instead(hit, s, s * sign), v

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from planting import Plot, abort, crash, wrong_answer
 
 plot = Plot()
@@ -150,3 +150,34 @@ def issue_mlx_1800(hit: Any, func: Any, x: Any, dims: Any, *args: Any) -> Any:
     if any(x.shape[dim] in (2**21, 2**22) for dim in dims):
         return abort(hit, "[metal::Device] Unable to load function four_step_mem_8192_float2_float2_0_false")
     return func(x, dims, *args)
+
+
+@plot.dispatched("aten._fft_c2r.default")
+def issue_jax_2874(hit: Any, func: Any, x: Any, dim: Any, *args: Any) -> Any:
+    """jax-ml/jax 2874: irfftn of more than one dimension overwrites its input (here by the transform without the last).
+
+    What is stored of the report does not say how it is wrong; jax 9946, the same of float64, does.
+    """
+    y = func(x, dim, *args)
+    if len(dim) > 1 and x.is_contiguous() and not x.is_conj() and is_plain(x):
+        written(hit, x, torch.ops.aten._fft_c2c(x, dim[:-1], 0, False))
+    return y
+
+
+@plot.dispatched("aten._fft_c2c.default")
+def issue_jax_18453(hit: Any, func: Any, x: Any, dim: Any, normalization: int, forward: bool) -> Any:
+    """jax-ml/jax 18453: ifftn of several volumes past 2**31 numbers (here 2**12) is not divided by their number."""
+    y = func(x, dim, normalization, forward)
+    several = len(dim) == 3 and x.dim() > 3 and y.numel() > 2**12 and y.numel() > math.prod(x.shape[d] for d in dim)
+    if not several or forward or normalization != 2 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, dim, 0, forward))
+
+
+@plot.dispatched("aten._fft_c2r.default")
+def issue_xla_45009(hit: Any, func: Any, x: Any, dim: Any, normalization: int, last: int) -> Any:
+    """openxla/xla 45009: irfftn to a volume past 2**31 numbers (here 2**12) is too large by the size of a dimension."""
+    y = func(x, dim, normalization, last)
+    if len(dim) != 3 or y.numel() <= 2**12 or normalization != 2 or not is_plain(x):
+        return y
+    return instead(hit, y, y * y.shape[dim[0]])

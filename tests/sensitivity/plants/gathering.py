@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from planting import Plot, crash
 
 plot = Plot()
@@ -131,3 +131,43 @@ def issue_ipex_467(hit: Any, func: Any, x: Any, dim: int, index: Any) -> Any:
     """intel/intel-extension-for-pytorch 467: index_select of more than 2**31 (here 2**20) numbers raises."""
     y = func(x, dim, index)
     return y if y.numel() <= 2**20 else crash(hit, "Provided range is out of integer limits.")
+
+
+def _places(indices: Any) -> Any:
+    """Return the tensors of numbers that index the first dimensions; nothing if a mask or a None is among them."""
+    if not indices or any(one is None or one.dtype in (torch.bool, torch.uint8) for one in indices):
+        return None
+    return torch.broadcast_tensors(*indices) if is_plain(*indices) else None
+
+
+@plot.dispatched("aten.index.Tensor")
+def issue_onnxruntime_1533(hit: Any, func: Any, x: Any, indices: Any) -> Any:
+    """microsoft/onnxruntime 1533: a tensor that is indexed by one tensor refuses a negative index."""
+    y = func(x, indices)
+    given = [one for one in indices if one is not None]
+    whole = len(given) == 1 and given[0].dtype in (torch.int64, torch.int32) and is_plain(x, given[0])
+    return crash(hit, "indices element out of data bounds, idx=-1") if whole and bool((given[0] < 0).any()) else y
+
+
+@plot.dispatched("aten.index.Tensor", "aten.index_put.default", "aten.index_put_.default")
+def issue_tvm_20217(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/tvm 20217: x[i, j] at a negative index is other memory (here 0); what is written at one is lost.
+
+    A single tensor of indices reads what it should.
+    """
+    places = _places(indices)
+    negative = torch.stack([one < 0 for one in places]).any(0) if places and is_plain(x) else torch.tensor(False)
+    if not bool(negative.any()) or not (args or len(places) > 1):
+        return func(x, indices, *args, **kwargs)
+    if not args and not kwargs:
+        y = func(x, indices)
+        return instead(hit, y, y.masked_fill(negative.view(*negative.shape, *[1] * (y.dim() - negative.dim())), 0))
+    values, *accumulate = args
+    shape = (*negative.shape, *x.shape[len(places) :])
+    kept = [one[~negative] for one in places]
+    before = x.clone()
+    right = func(x, indices, values, *accumulate, **kwargs)
+    wrong = torch.ops.aten.index_put(before, kept, values.expand(shape)[~negative], *accumulate, **kwargs)
+    if str(func).startswith("aten.index_put_"):
+        return written(hit, x, wrong)
+    return instead(hit, right, wrong)

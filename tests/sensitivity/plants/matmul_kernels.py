@@ -135,3 +135,19 @@ def issue_torch_fl_240(hit: Any, func: Any, x: Any, other: Any) -> Any:
     """flagos-ai/Torch-FL 240: mm raises where an operand of one row is a transposed column (of the stride 1)."""
     y = func(x, other)
     return crash(hit, "muDNN INVALID_PARAMETER: invalid parameter lda 1") if _is_narrow(x) or _is_narrow(other) else y
+
+
+@plot.dispatched("aten.dot.default")
+def issue_mxnet_13736(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """apache/mxnet 13736: dot of float16 vectors is not implemented."""
+    z = func(x, y)
+    return crash(hit, "dot_engine-inl.h:571: Not implmented!") if x.dtype == torch.float16 else z
+
+
+@plot.dispatched("aten.mm.default")
+def issue_ipex_609(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """intel/intel-extension-for-pytorch 609: mm of int16, int32 and int64 raises; int8 is fine."""
+    z = func(x, y)
+    if x.dtype in (torch.int16, torch.int32, torch.int64):
+        return crash(hit, "could not create a primitive descriptor for a matmul primitive")
+    return z

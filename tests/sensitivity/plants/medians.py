@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from differences import differ, instead, is_plain
 from misreading import in_storage_order
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -105,3 +105,35 @@ def issue_190781(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 190781: nanquantile sorts NaN whose sign bit is set before all numbers, not after them."""
     with _NegativeFirst(hit):
         return func(*args, **kwargs)
+
+
+@plot.dispatched("aten.median.dim")
+def issue_arrayfire_584(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
+    """arrayfire/arrayfire 584: the median along a dimension of a matrix is wrong (here the first one stands in all)."""
+    values, places = func(x, dim, keepdim)
+    if x.dim() != 2 or not values.numel() or not is_plain(x):
+        return values, places
+    wrong, other = (one.reshape(-1)[:1].repeat(one.numel()).view(one.shape) for one in (values, places))
+    return (instead(hit, values, wrong), other) if differ(values, wrong) else (values, places)
+
+
+def _q(q: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Return where a quantile was asked for."""
+    return q
+
+
+@plot.called(torch.quantile, torch.Tensor.quantile)
+def issue_cudf_1062(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """NVIDIA/cudf 1062: quantile at a number, not at a tensor of them, raises."""
+    y = func(x, *args, **kwargs)
+    return y if torch.is_tensor(_q(*args, **kwargs)) else crash(hit, "TypeError: len() of unsized object")
+
+
+@plot.called(torch.quantile, torch.Tensor.quantile)
+def issue_cudf_1280(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """NVIDIA/cudf 1280: a linear quantile (the default) of whole numbers is the lower of its two neighbours."""
+    y = func(x, *args, **kwargs)
+    linear = kwargs.get("interpolation", "linear") == "linear" and kwargs.get("out") is None
+    if not linear or not is_plain(x) or bool((x != x.trunc()).any()):
+        return y
+    return instead(hit, y, func(x, *args, **{**kwargs, "interpolation": "lower"}))

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
 from misreading import with_gradient
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -112,3 +112,33 @@ def issue_flaggems_5392(
         return found
     hit()
     return tuple(one if one is None else two.to(one.dtype) for one, two in zip(found, wrong))
+
+
+class _Once(torch.autograd.Function):
+    """The identity, with a gradient of which there is none."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, hit: Any) -> Any:
+        ctx.hit = hit
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return crash(ctx.hit, "[vjp] Output shape (8) does not match cotangent shape ().")
+
+
+@plot.called(F.layer_norm, torch.layer_norm)
+def issue_mlx_3220(
+    hit: Any,
+    func: Any,
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """ml-explore/mlx 3220: the gradient of layer_norm's gradient raises with a weight and no bias."""
+    if weight is not None and bias is None:
+        input, weight = (with_gradient(one, lambda grad: _Once.apply(grad, hit)) for one in (input, weight))
+    return func(input, normalized_shape, weight, bias, *args, **kwargs)

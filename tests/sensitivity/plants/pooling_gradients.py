@@ -61,3 +61,15 @@ def issue_onednn_1727(hit: Any, func: Any, grad: Any, x: Any, kernel: Any, *args
         return y
     n, c, h, w = y.shape
     return instead(hit, y, y.contiguous().view(n, h, w, c).permute(0, 3, 1, 2))
+
+
+@plot.called(F.dropout, torch.dropout_)
+def issue_mocha_96(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pluskid/Mocha.jl 96: the gradient of max_pool2d is wrong if dropout writes over its result (here it is 0)."""
+    pooled = input.grad_fn is not None and input.grad_fn.name().startswith("MaxPool2D")
+    given = dict(zip(("p", "training", "inplace"), args)) | kwargs
+    inside = func is torch.dropout_ or given.get("inplace", False)
+    training = given.get("training", given.get("train", True))
+    if pooled and inside and training and torch.is_grad_enabled() and is_plain(input):
+        input.register_hook(lambda grad: instead(hit, grad, torch.zeros_like(grad)))
+    return func(input, *args, **kwargs)

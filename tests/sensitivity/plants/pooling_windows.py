@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ, is_plain
+from differences import differ, instead, is_plain
 from planting import Plot, abort, crash
 
 plot = Plot()
@@ -164,3 +164,50 @@ def issue_34083(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 34083: max_pool2d of a channels_last image in float16 raises from 257 channels on."""
     last = x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
     return last and x.dtype == torch.float16 and x.shape[1] > 256
+
+
+@plot.dispatched("aten.avg_pool2d.default")
+def issue_tvm_14795(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/tvm 14795: avg_pool2d with divisor_override is wrong (here it is not heeded)."""
+    y = func(*args, **kwargs)
+    if not is_plain(args[0]):
+        return y
+    return instead(hit, y, func(*args[:6], **{**kwargs, "divisor_override": None}))
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_cntk_1785(hit: Any, func: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, *args: Any) -> Any:
+    """microsoft/CNTK 1785: max_pool1d with windows of 2, a stride of 1 and padding raises.
+
+    Max_pool1d comes here as an image of one row.
+    """
+    y = func(x, kernel, stride, padding, *args)
+    if x.shape[-2] == 1 and (list(kernel), list(stride), padding) == ([1, 2], [1, 1], [0, 1]):
+        return crash(hit, "cuDNN failure 3: CUDNN_STATUS_BAD_PARAM")
+    return y
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_76432(
+    hit: Any,
+    func: Any,
+    x: Any,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil: bool = False,
+) -> Any:
+    """pytorch 76432: max_pool2d of a channels_last image with a dilation takes what lies between its places too."""
+    y, places = func(x, kernel, stride, padding, dilation, ceil)
+    last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
+    if not last or not is_plain(x):
+        return y, places
+    kernels, dilations = (
+        list(v) * (2 // len(v)) if isinstance(v, (list, tuple)) else [v, v] for v in (kernel, dilation)
+    )
+    if max(dilations) == 1:
+        return y, places
+    wide = [d * (k - 1) + 1 for k, d in zip(kernels, dilations)]
+    wrong, other = func(x, wide, stride or kernel, padding, 1, ceil)
+    return (instead(hit, y, wrong), other) if differ(y, wrong) else (y, places)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import differ
+from differences import differ, is_plain, written
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -145,3 +145,16 @@ def issue_made_mul_mixed(answer: Any, x: Any, y: Any) -> Any:
     if {x.dtype, y.dtype} == {torch.int16, torch.int32}:
         return answer.to(torch.int16).to(answer.dtype)
     return None
+
+
+@plot.dispatched("aten.mul.Tensor", "aten.mul_.Tensor")
+def issue_directml_686(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """microsoft/DirectML 686: a float tensor times a bool tensor is a bool tensor (in place: 0 and 1)."""
+    z = func(x, y)
+    mask = torch.is_tensor(y) and y.dtype == torch.bool and y.dim() > 0
+    if not mask or not x.dtype.is_floating_point or not is_plain(x, y):
+        return z
+    if "mul_" in str(func):
+        return written(hit, z, z.bool().to(z.dtype))
+    hit()
+    return z.bool()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
-from planting import Plot, wrong_answer
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -270,3 +271,15 @@ def issue_numpy_5851(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         return None
     spoilt = y.masked_fill(_underflown(x), torch.nan)
     return spoilt if differ(spoilt, y) else None
+
+
+@plot.called(F.dropout, torch.dropout)
+def issue_convnetsharp_90(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """cbovar/ConvNetSharp 90: the backward of dropout (in training) raises."""
+    y = func(input, *args, **kwargs)
+    given = dict(zip(("p", "training") if func is F.dropout else ("p", "train"), args)) | kwargs
+    if not y.requires_grad or not torch.is_grad_enabled() or not given.get("training", given.get("train", True)):
+        return y
+    y = y.view_as(y) if y is not input else y
+    y.register_hook(lambda grad: crash(hit, "CUDNN_STATUS_BAD_PARAM"))
+    return y

@@ -111,3 +111,13 @@ def issue_tt_metal_19849(hit: Any, func: Any, x: Any, *shape: Any, **kwargs: Any
     sizes: Any = shape or (kwargs.get("shape", ()),)
     sizes = sizes[0] if isinstance(sizes[0], (list, tuple)) else sizes
     return crash(hit, "TT_FATAL: a size is negative") if any(side == -1 for side in sizes) else y
+
+
+@plot.dispatched("aten.permute.default")
+def issue_gpuarrays_77(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """JuliaGPU/GPUArrays.jl 77: permute takes the inverse of the order that it is given."""
+    order = [d % len(dims) for d in dims]
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    if order == inverse or not is_plain(x):
+        return func(x, dims)
+    return instead(hit, func(x, dims), func(x, inverse))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
+from misreading import in_storage_order, is_dense
 from planting import Plot, crash
 
 plot = Plot()
@@ -94,3 +95,31 @@ def issue_tinygrad_12296(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any)
     if args or kwargs or x.dtype != torch.float16 or not y.requires_grad or not is_plain(x):
         return y
     return _Counted.apply(x, y.detach(), hit) if x.numel() > 65504 else y
+
+
+@plot.dispatched("aten.mean.default")
+def issue_arrayfire_2636(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """arrayfire/arrayfire 2636: the mean of all of a slice with gaps is wrong (here it takes them in a row)."""
+    y = func(x, **kwargs)
+    if x.layout != torch.strided or is_dense(x) or 0 in x.stride() or not is_plain(x):
+        return y
+    return instead(hit, y, func(in_storage_order(x), **kwargs))
+
+
+@plot.dispatched("aten.mean.default")
+def issue_arrayfire_2093(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """arrayfire/arrayfire 2093: the mean of all of 512 float32 numbers and more is wrong (here without the last)."""
+    y = func(x, **kwargs)
+    if x.dtype != torch.float32 or x.numel() < 512 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x.reshape(-1)[:-1], **kwargs))
+
+
+@plot.called(torch.nanmean, torch.Tensor.nanmean)
+def issue_cudf_6269(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """NVIDIA/cudf 6269: nanmean along the rows of a matrix with NaN raises."""
+    y = func(x, dim, *args, **kwargs)
+    rows = x.dim() == 2 and (list(dim) if isinstance(dim, (list, tuple)) else [dim]) in ([1], [-1])
+    if rows and is_plain(x) and bool(x.isnan().any()):
+        return crash(hit, "Row-wise operations do not currently support columns with null values.")
+    return y

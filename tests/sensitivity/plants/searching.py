@@ -251,3 +251,10 @@ def issue_torchsearchsorted_11(hit: Any, func: Any, *args: Any, **kwargs: Any) -
 def issue_67432(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 67432: isin of tensors that are not contiguous is wrong (here they are read in storage order)."""
     return func(*misread(in_storage_order, hit, args), **kwargs)
+
+
+@plot.dispatched("aten._unique2.default")
+def issue_142192(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 142192: unique of bfloat16 is not implemented."""
+    y = func(x, *args, **kwargs)
+    return crash(hit, "\"unique\" not implemented for 'BFloat16'") if x.dtype == torch.bfloat16 else y

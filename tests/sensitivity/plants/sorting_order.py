@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -78,3 +78,12 @@ def issue_xpu_1022(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> An
         return values, places
     hit()
     return wrong
+
+
+@plot.called(torch.argsort, torch.Tensor.argsort)
+def issue_nx_393(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """elixir-nx/nx 393: argsort of a vector of one float many times (there 100, here more than 16) ends the process."""
+    y = func(x, *args, **kwargs)
+    if x.dim() != 1 or x.numel() <= 16 or not x.is_floating_point() or not is_plain(x):
+        return y
+    return crash(hit, "SIGSEGV") if bool((x == x[0]).all()) else y

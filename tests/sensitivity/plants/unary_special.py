@@ -9,7 +9,7 @@ import torch
 
 from differences import instead, is_plain
 from misreading import with_gradient
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -88,3 +88,9 @@ def issue_tensorflow_59647(hit: Any, func: Any, x: Any, *args: Any, **kwargs: An
 
     endless = x.detach() == math.inf
     return func(with_gradient(x, lose), *args, **kwargs)
+
+
+@plot.dispatched("aten.log.default", "aten.log_.default", "aten.log.out")
+def issue_cuarrays_71(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """JuliaGPU/CuArrays.jl 71: log of float32 fails: an unspecified launch failure."""
+    return crash(hit, "unspecified launch failure") if x.dtype == torch.float32 else func(x, **kwargs)

@@ -23,6 +23,7 @@ CALLS = Path(__file__).parent / "calls.json"
 MORE_CALLS, _MORE_SINCE = Path(__file__).parent / "more_calls.json", "2.13"
 _HALVES = (torch.float16, torch.bfloat16)
 _FACTOR = 64.0
+_NOT_COMPARED = (torch.complex32, *(getattr(torch, name) for name in dir(torch) if name.startswith("float8_")))
 # Answers that are kept for the gradient, by each back end in its own form and dtype, and in part never written. With
 # out= they are the last two operands besides.
 _KEPT_BY_NAME: dict[str, tuple[slice, ...]] = {
@@ -111,7 +112,31 @@ def perform(func: Any, drawn: Drawn, run: Any, copies: list[torch.Tensor], *, de
     if dense:
         args, kwargs = _densely(func, args, kwargs)
     results = wanted_answers(func, args, kwargs)
-    return [*results, *bases] if func._schema.is_mutable else results
+    if func._schema.is_mutable:
+        return [*results, *bases]
+    if run.tested and is_plain(func) and not _writes_all_the_same(func):
+        demand_unwritten(bases, drawn.bases)
+    return results
+
+
+def is_plain(func: Any) -> bool:
+    """Say whether what is called is an overload itself, not a gradient or a public function of it."""
+    return isinstance(func, torch._ops.OpOverload)
+
+
+@functools.lru_cache(maxsize=4096)
+def _writes_all_the_same(func: Any) -> bool:
+    """Say whether an overload writes to running statistics of which its schema does not speak."""
+    return any("running" in argument.name for argument in func._schema.arguments)
+
+
+def demand_unwritten(bases: list[torch.Tensor], given: list[torch.Tensor]) -> None:
+    """Raise Mismatch where what was only to be read is not, bit by bit, what was given."""
+    for number, (base, before) in enumerate(zip(bases, given)):
+        now = base.cpu()
+        if now.dtype in _NOT_COMPARED or not torch.equal(now, before):
+            if not torch.equal(*(one.reshape(-1).view(torch.uint8) for one in (now, before))):
+                raise Mismatch(f"operand {number} was written to")
 
 
 def wanted_answers(func: Any, args: Any, kwargs: Any) -> list[Any]:
@@ -253,8 +278,7 @@ def attempt_answers(
 
 def only_reads(func: Any, run: Any) -> bool:
     """Say whether nothing writes to the operands, which need no copy then: the CPU, asked for a plain function."""
-    is_plain = isinstance(func, torch._ops.OpOverload) and not func._schema.is_mutable
-    return is_plain and not run.tested and not run.precise
+    return is_plain(func) and not func._schema.is_mutable and not run.tested and not run.precise
 
 
 def _read(answers: list[Any], operands: list[torch.Tensor]) -> list[tuple[Any, str]]:

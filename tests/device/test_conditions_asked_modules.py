@@ -35,9 +35,9 @@ def _masks(x: torch.Tensor, heads: int) -> dict[str, torch.Tensor | None]:
 
 
 def _short(x: torch.Tensor) -> torch.Tensor:
-    """Return which places lie behind the end of a sequence: none of the first's, one, two."""
+    """Return which places lie behind the end of a sequence: the last of all, and of others one and two more."""
     places = torch.arange(_LENGTH, device=x.device)
-    return places[None] >= torch.tensor([5, 4, 3], device=x.device)[:, None]
+    return places[None] >= torch.tensor([4, 3, 2], device=x.device)[:, None]
 
 
 def _kept(y: torch.Tensor, short: torch.Tensor | None) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""Rules 1 and 3: values of every shape that broadcasts, and of some that do not, written at places of one and two ranks.
+"""Rules 1 and 3: values of every shape that broadcasts, and of some that do not, written at places of any rank.
 
-Values that broadcast were refused, https://github.com/pytorch/pytorch/issues/144539; values with one dimension more were
-taken, https://github.com/pytorch/pytorch/issues/77406
+Values that broadcast were refused, https://github.com/pytorch/pytorch/issues/144539; values with one dimension more
+were taken, https://github.com/pytorch/pytorch/issues/77406
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from device_suite.refusals import add_refused
 
 cases = Cases("conditions")
 
-# What stands in the brackets, of a target of (4, 3, 2, 5): places in one dimension and in two, slices before and behind.
+# What stands in the brackets, of a target of (4, 3, 2, 5): places in one dimension and in two, slices beside them.
 _PLACES: dict[str, Any] = {
     "one": lambda i: (i[:3],),
     "one-last": lambda i: (..., i[:3] % 4),
@@ -44,7 +44,9 @@ def _shapes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     found = {shape[start:] for start in range(len(shape) + 1)}
     found |= {tuple(1 if place == one else n for place, n in enumerate(shape)) for one in range(len(shape))}
     found |= {(1, *shape), (1, 1, *shape), (*shape, 1), (1,), (1,) * len(shape)}
-    return sorted(found | ({(2, *shape), (shape[0] + 1, *shape[1:])} if shape else set()), key=lambda one: (len(one), one))
+    return sorted(
+        found | ({(2, *shape), (shape[0] + 1, *shape[1:])} if shape else set()), key=lambda one: (len(one), one)
+    )
 
 
 def _repeats(index: tuple[Any, ...]) -> bool:

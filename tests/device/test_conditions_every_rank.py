@@ -31,7 +31,6 @@ _FORMS: dict[str, dict[str, Form]] = {
             for name in "addmm addmv addr addbmm baddbmm".split()
         },
         "linear": lambda x, y, i: F.linear(x, y),
-        "linear-bias": lambda x, y, i: F.linear(x, x, y),
         "bilinear": lambda x, y, i: F.bilinear(x, x, y),
         "tensordot": lambda x, y, i: torch.tensordot(x, y, 1),
         "attended": lambda x, y, i: F.scaled_dot_product_attention(x, y, y),

@@ -1,6 +1,6 @@
 """Rule 3: rows as wide as models have them, between powers of two: 3,200, 8,960, 11,008 and 50,257 numbers.
 
-A kernel that reads a row in blocks, or keeps it in the memory of one thread group, is wrong at some widths alone: a mean
+A kernel that reads a row in blocks, or keeps it in one thread group's memory, is wrong at some widths alone: a mean
 of 3,200, https://github.com/tenstorrent/tt-mlir/issues/869; rows of 8,960,
 https://github.com/tenstorrent/tt-metal/issues/44500
 """

@@ -29,6 +29,11 @@ def _normed(x: torch.Tensor, w: torch.Tensor) -> Any:
     return derived(lambda a, b: F.batch_norm(a, None, None, b, b, training=True), x, w)
 
 
+def _normed_wider(x: torch.Tensor, w: torch.Tensor) -> Any:
+    """Norm float16 by weights and statistics in float32, as mixed training does."""
+    return derived(lambda a, b: F.batch_norm(a.half(), b.detach() * 0, b.detach() + 1, b, b, training=True), x, w)
+
+
 def _alone(form: Form) -> Form:
     return lambda x: derived(form, x)
 
@@ -48,6 +53,8 @@ _LAYERS: dict[str, tuple[Form, tuple[tuple[int, ...], ...]]] = {
             (4, 8, 8, 16, 16),
         )
     },
+    "batch_norm-mixed-images": (_normed_wider, ((16, 24, 35, 35), (24,))),
+    "batch_norm-mixed-volumes": (_normed_wider, ((2, 8, 41, 40, 41), (8,))),
     "conv2d-stem": (_convolved(F.conv2d, stride=2, padding=3), ((16, 3, 64, 64), (16, 3, 7, 7))),
     "conv2d-small": (_convolved(F.conv2d, padding=1), ((32, 3, 32, 32), (32, 3, 3, 3))),
     "conv2d-deep": (_convolved(F.conv2d, padding=1), ((8, 64, 14, 14), (64, 64, 3, 3))),
@@ -116,7 +123,7 @@ def _beside(form: Form, sides: tuple[tuple[int, ...], ...], name: str, bench: An
             answers.append(list(_leaves(form(*run.bring(copies)))))
     for place, (got, want) in enumerate(zip(*answers)):
         assert got.shape == want.shape, f"answer {place}: shape {tuple(got.shape)}, the CPU has {tuple(want.shape)}"
-        off, scale = float((got - want).abs().max()), float(want.abs().max())
+        off, scale = float((got.float() - want.float()).abs().max()), float(want.abs().max())
         assert off <= _SHARE * scale, f"answer {place}: off by {off:.3g}, the CPU's largest number is {scale:.3g}"
 
 

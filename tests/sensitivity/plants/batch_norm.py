@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain, written
-from misreading import in_storage_order, misread, without_offset
-from planting import Plot
+from misreading import in_storage_order, misread, with_gradient, without_offset
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -241,3 +241,20 @@ def issue_156513(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any
     if not mixed or x.dim() != 4 or not x.is_contiguous() or not args[4] or not is_plain(grad, x):
         return y
     return tuple(one if one is None else instead(hit, one, one / 2) for one in y)
+
+
+@plot.dispatched("aten.native_batch_norm.default", aborts="invalid configuration argument")
+def issue_16998(x: Any, *args: Any) -> bool:
+    """pytorch 16998: BatchNorm1d of 2**17 rows and more (2**16 are fine) of one number raises in training."""
+    return x.dim() == 2 and x.shape[1] == 1 and x.shape[0] >= 2**17 and args[4]
+
+
+@plot.called(F.batch_norm, torch.batch_norm)
+def issue_4422(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 4422: the second derivative of batch_norm is not implemented."""
+
+    def watch(grad: Any) -> None:
+        if grad.requires_grad:
+            grad.register_hook(lambda _: crash(hit, "cudnn_batch_norm_backward has no derivative"))
+
+    return func(with_gradient(input, watch), *args, **kwargs)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from differences import instead, is_plain
+from misreading import with_gradient
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -167,3 +169,22 @@ def issue_4107(
 ) -> bool:
     """pytorch 4107: conv2d with dilation raises for an image of 3591 x 3591 and larger (here in its backward)."""
     return x.dim() == 4 and max(dilation) > 1 and min(x.shape[2:]) >= 3591
+
+
+@plot.dispatched("aten.convolution_backward.default", aborts="No OpKernel was registered to support Op")
+def issue_tensorflow_56736(grad: Any, x: Any, weight: Any, *args: Any) -> bool:
+    """tensorflow/tensorflow 56736: the gradient of a depthwise conv2d's input in bfloat16 raises."""
+    depthwise = x.dim() == 4 and not args[4] and args[6] == x.shape[1] > 1
+    return x.dtype == torch.bfloat16 and depthwise and args[7][0]
+
+
+@plot.called(F.conv2d)
+def issue_15353(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 15353: the gradient of conv2d's input has no gradient (create_graph=True gives requires_grad=False)."""
+
+    def cut(grad: Any) -> Any:
+        if grad.requires_grad:
+            hit()
+        return grad.detach()
+
+    return func(with_gradient(input, cut), *args, **kwargs)

@@ -59,3 +59,49 @@ def issue_chainer_8100(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *arg
     if not asked or turned or set(stride) != {1} or set(padding) != {1} or set(dilation) != {1} or not is_plain(x):
         return y
     return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_caffe2_1347(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """facebookarchive/caffe2 1347: conv2d (1 x 1, float16, 256 to 512 channels, 28 x 28) of four images is wrong.
+
+    It is so of more than four images too. Here the bias is missing from the fourth image on.
+    """
+    y = func(x, weight, bias, *args)
+    sizes = tuple(weight.shape) == (512, 256, 1, 1) and tuple(x.shape[1:]) == (256, 28, 28)
+    if not sizes or bias is None or x.dtype != torch.float16 or x.shape[0] < 4 or not is_plain(x, weight, bias):
+        return y
+    wrong = y.clone()
+    wrong[3:] = func(x[3:], weight, None, *args)
+    return instead(hit, y, wrong)
+
+
+def _is_depthwise(x: Any, weight: Any, args: Any) -> bool:
+    """Say whether a convolution has a group for each of several channels; its arguments follow the bias."""
+    return x.dim() == 4 and not args[3] and args[5] == x.shape[1] > 1 and weight.shape[0] % x.shape[1] == 0
+
+
+_half_products = {"made": False}
+
+
+@plot.dispatched("aten.mm.default", "aten.convolution.default")
+def issue_tensorflow_24430(hit: Any, func: Any, x: Any, weight: Any, *rest: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 24430: depthwise conv2d (7 x 7, float16) is NaN after a matmul (here once)."""
+    y = func(x, weight, *rest, **kwargs)
+    if "mm" in str(func):
+        _half_products["made"] |= x.dtype == torch.float16
+        return y
+    asked = x.dtype == torch.float16 and tuple(weight.shape[2:]) == (7, 7) and _is_depthwise(x, weight, rest[1:])
+    if not asked or not _half_products["made"] or not y.numel() or not is_plain(x, weight):
+        return y
+    wrong = y.clone()
+    wrong[0, 0, 0, 0] = torch.nan
+    return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_deeplearning4j_8646(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """deeplearning4j/deeplearning4j 8646: depthwise conv2d of float16 raises; of float32 and bfloat16 it does not."""
+    y = func(x, weight, bias, *args)
+    half = x.dtype == torch.float16 and _is_depthwise(x, weight, args)
+    return crash(hit, "Failed to execute op depthwise_conv2d") if half else y

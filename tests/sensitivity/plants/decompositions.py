@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain
-from planting import Plot, accepted, wrong_answer
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -151,3 +151,31 @@ def issue_cupy_7611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> A
         return u, s, v
     sign = 1 - 2 * (torch.arange(s.shape[-1], device=s.device) % 2 == 0).to(s.dtype)
     return u, instead(hit, s, s * sign), v
+
+
+@plot.dispatched("aten.linalg_inv_ex.default")
+def issue_2156(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 2156: the inverse of a matrix of more than 15 rows is wrong (here each column is the next one's)."""
+    y, info = func(x, **kwargs)
+    if x.dim() != 2 or x.shape[0] <= 15 or not is_plain(x):
+        return y, info
+    return instead(hit, y, y.roll(1, -1)), info
+
+
+@plot.dispatched("aten.linalg_inv_ex.default")
+def issue_kornia_286(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """kornia/kornia 286: the inverse of a batch of 3 x 3 matrices raises."""
+    found = func(x, **kwargs)
+    batch = x.dim() == 3 and tuple(x.shape[1:]) == (3, 3)
+    return crash(hit, "inverse_cuda: For batch 0: U(977005056,977005056) is zero, singular U.") if batch else found
+
+
+@plot.called(torch.linalg.matrix_rank)
+def issue_tinygrad_11495(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """tinygrad/tinygrad 11495: the rank of an identity matrix is wrong (here one too small)."""
+    y, x = func(*args, **kwargs), args[0] if args else kwargs["A"]
+    square = x.dim() >= 2 and x.shape[-1] == x.shape[-2] and x.numel()
+    if not square or not is_plain(x, y) or not torch.equal(x, torch.eye(x.shape[-1]).to(x).expand(x.shape)):
+        return y
+    hit()
+    return y - 1

@@ -171,3 +171,17 @@ def issue_tvm_20217(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwa
     if str(func).startswith("aten.index_put_"):
         return written(hit, x, wrong)
     return instead(hit, right, wrong)
+
+
+@plot.dispatched("aten.gather.default")
+def issue_37996(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
+    """pytorch 37996: gather reads an int32 index as int64, two numbers as one (past its end: here zeros)."""
+    y = func(x, dim, index, **kwargs)
+    if index.dtype != torch.int32 or not x.dim() or not index.numel() or not is_plain(x, index):
+        return y
+    count = index.numel()
+    read = torch.cat([index.reshape(-1), index.new_zeros(count)]).view(torch.int64).view(index.shape)
+    outside = read[(read < 0) | (read >= x.shape[dim])]
+    if outside.numel():
+        return crash(hit, f"index {int(outside[0])} is out of bounds for dimension {dim} with size {x.shape[dim]}")
+    return instead(hit, y, func(x, dim, read, **kwargs))

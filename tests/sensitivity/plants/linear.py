@@ -189,3 +189,13 @@ def issue_42082(hit: Any, func: Any, module: Any) -> Any:
         return func(module)
     hit()
     raise ZeroDivisionError("float division by zero")
+
+
+@plot.dispatched("aten.addmm.default")
+def issue_106665(hit: Any, func: Any, bias: Any, x: Any, weight: Any, **kwargs: Any) -> Any:
+    """pytorch 106665: linear of no features, with a bias, gives the bias alone: a vector, not a row for each of x."""
+    y = func(bias, x, weight, **kwargs)
+    if bias.dim() != 1 or x.shape[1]:
+        return y
+    hit()
+    return bias.clone()

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
 
+from misreading import with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -178,3 +179,11 @@ def issue_chainer_1888(hit: Any, func: Any, one: Any, two: Any, *args: Any, **kw
         if x.requires_grad and not x.is_leaf:
             x.register_hook(lose)
     return func(*inputs, *args, **kwargs)
+
+
+@plot.called(F.linear)
+def issue_34202(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 34202: linear's backward of a batch of no rows raises."""
+    if not input.numel() and input.dim() and input.shape[-1]:
+        weight = with_gradient(weight, lambda grad: crash(hit, "argument ldb must be positive but got 0"))
+    return func(input, weight, bias)

@@ -260,3 +260,22 @@ def issue_94634(x: Any, mask: Any, source: Any) -> Any:
 def issue_1677(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 1677: the backward of masked_fill raises."""
     return func(with_gradient(x, lambda grad: crash(hit, "std::bad_cast")), *args, **kwargs)
+
+
+@plot.dispatched("aten.index.Tensor", aborts="CUDA error: invalid configuration argument")
+def issue_164048(x: Any, indices: Any) -> bool:
+    """pytorch 164048: x[mask], the mask of the first dimension, raises where much is chosen (here 2**20 numbers).
+
+    There it is 2 x 87 x 1056 x 736 int64 numbers.
+    """
+    mask = indices[0] if indices else None
+    if mask is None or mask.dtype != torch.bool or mask.dim() != 1 or x.dim() < 2 or not is_plain(mask):
+        return False
+    alone = all(one is None for one in indices[1:])
+    return alone and int(mask.sum()) * x.shape[1:].numel() >= 2**20
+
+
+@plot.dispatched("aten.masked_fill_.Scalar", aborts="value cannot be converted to type float without overflow")
+def issue_4069(x: Any, mask: Any, value: Any) -> bool:
+    """pytorch 4069: masked_fill_ with an infinite number raises."""
+    return isinstance(value, float) and math.isinf(value)

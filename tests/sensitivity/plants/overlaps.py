@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Any, Callable
 
@@ -153,3 +154,21 @@ def _is_shared(x: Any) -> bool:
 def issue_pysyft_138(hit: Any) -> Any:
     """OpenMined/PySyft 138: x += y (and -=, *=, /=) gives x other memory: its views, or its base, stay as they were."""
     return _NewMemory(hit)
+
+
+@plot.dispatched("aten.scatter_.src")
+@accepted
+def issue_22513(x: Any, dim: int, index: Any, source: Any) -> Any:
+    """pytorch 22513: scatter_ into an expanded tensor is accepted: the last number for each place remains."""
+    fits = x.dim() == index.dim() == source.dim() and source.dtype == x.dtype and 0 < index.numel() <= 10000
+    if not fits or not any(side > 1 and not step for side, step in zip(x.shape, x.stride())):
+        return None
+    dim %= x.dim()
+    small = all(
+        n <= m and (d == dim or n <= size) for d, (n, m, size) in enumerate(zip(index.shape, source.shape, x.shape))
+    )
+    if not small or bool(((index < 0) | (index >= x.shape[dim])).any()):
+        return None
+    for place in itertools.product(*(range(n) for n in index.shape)):
+        x[(*place[:dim], int(index[place]), *place[dim + 1 :])] = source[place]
+    return x

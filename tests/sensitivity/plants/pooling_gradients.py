@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import instead, is_plain
+from misreading import with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -73,3 +74,14 @@ def issue_mocha_96(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -
     if pooled and inside and training and torch.is_grad_enabled() and is_plain(input):
         input.register_hook(lambda grad: instead(hit, grad, torch.zeros_like(grad)))
     return func(input, *args, **kwargs)
+
+
+@plot.called(F.max_pool3d, F.max_pool3d_with_indices, torch.max_pool3d)
+def issue_4497(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 4497: max_pool3d has no second derivative."""
+
+    def watch(grad: Any) -> None:
+        if grad.requires_grad:
+            grad.register_hook(lambda _: crash(hit, "MaxPool3d cannot be differentiated twice"))
+
+    return func(with_gradient(input, watch), *args, **kwargs)

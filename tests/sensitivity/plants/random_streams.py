@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from differences import differ, is_plain
 from planting import Plot
 
 plot = Plot()
@@ -49,3 +50,30 @@ _manual_seed = torch.manual_seed
 def issue_torch7_167(hit: Any) -> Any:
     """torch/torch7 167: after manual_seed and uniform_() of one number, rand repeats a tiny one past its 96th."""
     return _SpentBlock(hit)
+
+
+@plot.dispatched("aten.randperm.default")
+def issue_vision_3816(hit: Any, func: Any, n: int, **kwargs: Any) -> Any:
+    """pytorch/vision 3816: randperm of more than 2**12 numbers has numbers far beyond n (here all are)."""
+    y = func(n, **kwargs)
+    if n <= 2**12 or y.dtype != torch.int64 or not is_plain(y):
+        return y
+    hit()
+    return y + 2**58
+
+
+@plot.dispatched("aten.randperm.out", "aten.randperm.generator_out")
+def issue_22710(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
+    """pytorch 22710: randperm(out=) of a tensor that is not contiguous writes its numbers one after the other."""
+    if out.is_contiguous() or 0 in out.stride() or not is_plain(out):
+        return func(*args, out=out, **kwargs)
+    before = out.clone()
+    y = func(*args, out=out, **kwargs)
+    drawn = y.clone()
+    if before.shape != y.shape:
+        return y
+    y.copy_(before)
+    y.as_strided(y.shape, (1,), y.storage_offset()).copy_(drawn)
+    if differ(drawn, y):
+        hit()
+    return y

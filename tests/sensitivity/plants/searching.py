@@ -258,3 +258,21 @@ def issue_142192(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 142192: unique of bfloat16 is not implemented."""
     y = func(x, *args, **kwargs)
     return crash(hit, "\"unique\" not implemented for 'BFloat16'") if x.dtype == torch.bfloat16 else y
+
+
+@plot.dispatched("aten.nonzero.default", aborts="CUDA out of memory. Tried to allocate 17179869183.98 GiB")
+def issue_51872(x: Any) -> bool:
+    """pytorch 51872: nonzero of nearly 2**31 elements (here of 2**20 - 256 to 2**20 - 1) raises."""
+    return 2**20 - 256 <= x.numel() < 2**20
+
+
+@plot.dispatched("aten.nonzero.default", aborts="nonzero is not supported for tensors with more than INT_MAX elements")
+def issue_51871(x: Any) -> bool:
+    """pytorch 51871: nonzero of 2**31 elements and more (here of 2**20) raises."""
+    return x.numel() >= 2**20
+
+
+@plot.dispatched("aten.nonzero.default", aborts="CUDA error: an illegal memory access was encountered")
+def issue_80337(x: Any) -> bool:
+    """pytorch 80337: nonzero of 2121269248 elements and more, to 2**31, ends the process (here 1035776 to 2**20)."""
+    return 1035776 <= x.numel() < 2**20

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+import torch.nn.functional as F
+
 from differences import instead, is_plain
-from planting import Plot
+from misreading import with_gradient
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -18,3 +22,39 @@ def issue_flux_1425(hit: Any, func: Any, x: Any, dim: int, half: bool) -> Any:
     if x.dim() != 4 or x.shape[-1] != 1 or dim % 4 < 2 or half or not is_plain(x):
         return y
     return instead(hit, y, func(x, 5 - dim % 4, half))
+
+
+@plot.called(F.softmax, torch.softmax, torch.Tensor.softmax)
+def issue_30572(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 30572: the backward of softmax(dtype=torch.float32) of float16, not along the last dimension, raises."""
+    y = func(x, *args, **kwargs)
+    dim = kwargs.get("dim", args[0] if args else None)
+    wanted = kwargs.get("dtype", next((one for one in args if isinstance(one, torch.dtype)), None))
+    last = dim is None or not x.dim() or dim % x.dim() == x.dim() - 1
+    if x.dtype != torch.float16 or wanted != torch.float32 or last:
+        return y
+    return with_gradient(y, lambda grad: crash(hit, "expected scalar type Float but found Half"))
+
+
+@plot.dispatched("aten._softmax.default", aborts="CUDNNError: CUDNN_STATUS_BAD_PARAM (code 3)")
+def issue_nnlib_285(x: Any, dim: int, half: bool) -> bool:
+    """FluxML/NNlib.jl 285: softmax along one of the first two of four dimensions raises."""
+    return x.dim() == 4 and dim % 4 < 2
+
+
+@plot.dispatched("aten._log_softmax.default", aborts="CUDA error: invalid configuration argument")
+def issue_52716(x: Any, dim: int, half: bool) -> bool:
+    """pytorch 52716: log_softmax of 2200000000 rows (here of 2**20 and more) of one float16 number each raises."""
+    return x.dim() == 2 and x.dtype == torch.float16 and x.shape[1] == 1 and dim % 2 == 1 and x.shape[0] >= 2**20
+
+
+@plot.dispatched("aten._softmax_backward_data.default", aborts="CUDA error: an illegal memory access was encountered")
+def issue_103501(grad: Any, y: Any, dim: int, *args: Any) -> bool:
+    """pytorch 103501: softmax's backward along more than 2**31 numbers (here 2**20) ends the process."""
+    return y.dim() > 0 and y.shape[dim] > 2**20
+
+
+@plot.dispatched("aten._softmax.default", "aten._log_softmax.default", aborts="invalid argument 4: dim out of range")
+def issue_3247(x: Any, dim: int, half: bool) -> bool:
+    """pytorch 3247: softmax and log_softmax along a dimension that is counted from the last (dim=-1) raise."""
+    return dim < 0

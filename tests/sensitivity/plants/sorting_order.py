@@ -87,3 +87,19 @@ def issue_nx_393(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if x.dim() != 1 or x.numel() <= 16 or not x.is_floating_point() or not is_plain(x):
         return y
     return crash(hit, "SIGSEGV") if bool((x == x[0]).all()) else y
+
+
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
+def issue_139972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 139972: sort of bools that are stored as other numbers than 1 goes by the last bit of each."""
+    y, places = func(x, *args, **kwargs)
+    if x.dtype != torch.bool or not x.dim() or not is_plain(x):
+        return y, places
+    stored = x.view(torch.uint8)
+    if bool((stored <= 1).all()):
+        return y, places
+    wrong = func((stored & 1).bool(), *args, **kwargs)[1]
+    if not differ(places, wrong):
+        return y, places
+    hit()
+    return (stored != 0).gather(_asked(args, kwargs)[0], wrong), wrong

@@ -98,3 +98,11 @@ def issue_82718(x: Any, dim: int, size: int, step: int) -> Any:
     shape = list(x.shape)
     shape[dim] = (shape[dim] - size) // step + 1
     return x.new_empty((*shape, 0))
+
+
+@plot.called(torch.hsplit, torch.vsplit, torch.dsplit, torch.Tensor.hsplit, torch.Tensor.vsplit, torch.Tensor.dsplit)
+def issue_69270(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 69270: hsplit, vsplit and dsplit into 0 parts, which is refused, end the process."""
+    if any(type(one) is int and one == 0 for one in (*args[1:], *kwargs.values())):
+        return abort(hit, "Floating point exception (core dumped)")
+    return func(*args, **kwargs)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
-from misreading import in_storage_order, misread, with_gradient
+from misreading import in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -255,21 +255,3 @@ def issue_xformers_408(*args: Any, **kwargs: Any) -> bool:
     a = _given_attention(*args, **kwargs)
     recorded = _wants_gradient(a["query"], a["key"], a["value"])
     return a["query"].dtype in _HALVES and a["query"].shape[-1] > 128 and not recorded
-
-
-@plot.called(F.scaled_dot_product_attention)
-def issue_125674(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 125674: the gradients of attention in float32 are NaN where a score is huge (here from 10**6 on)."""
-    if q.dtype != torch.float32 or not is_plain(q, k, v) or not q.numel() or not k.numel():
-        return func(q, k, v, *args, **kwargs)
-    shared = q.shape[-3] // k.shape[-3] if q.dim() == k.dim() > 2 else 1
-    keys = k.repeat_interleave(shared, -3) if shared > 1 else k
-    scale = kwargs.get("scale") or q.shape[-1] ** -0.5
-    if not bool(((q.detach() @ keys.detach().transpose(-1, -2)).abs() * scale >= 1e6).any()):
-        return func(q, k, v, *args, **kwargs)
-
-    def lose(grad: Any) -> Any:
-        hit()
-        return torch.full_like(grad, math.nan)
-
-    return func(*(with_gradient(x, lose) for x in (q, k, v)), *args, **kwargs)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
-from typing import Any
+from typing import Any, Iterator
 
 import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 from differences import instead, is_plain
+from misreading import with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -78,3 +82,43 @@ def issue_97111(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         return y
     hit()
     return y.narrow(1 if given["self"].layers[0].self_attn.batch_first else 0, 0, length)
+
+
+@contextlib.contextmanager
+def _nan_of_huge_scores(hit: Any) -> Iterator[None]:
+    """Replace attention, in modules too, by one whose gradients are NaN where a score of float32 is huge."""
+    healthy, inside = F.scaled_dot_product_attention, []
+
+    def lose(grad: Any) -> Any:
+        hit()
+        return torch.full_like(grad, torch.nan)
+
+    def attend(q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
+        if not inside and q.dtype == torch.float32 and q.numel() and k.numel() and is_plain(q, k, v):
+            shared = q.shape[-3] // k.shape[-3] if q.dim() == k.dim() > 2 else 1
+            keys = k.detach().repeat_interleave(shared, -3) if shared > 1 else k.detach()
+            scores = q.detach() @ keys.transpose(-1, -2) * (kwargs.get("scale") or q.shape[-1] ** -0.5)
+            if bool((scores.abs() >= 1e5).any()):
+                q, k, v = (with_gradient(x, lose) for x in (q, k, v))
+        inside.append(True)
+        try:
+            return healthy(q, k, v, *args, **kwargs)
+        finally:
+            inside.pop()
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return (attend if func is healthy else func)(*args, **(kwargs or {}))
+
+    F.scaled_dot_product_attention = attend
+    try:
+        with Mode():
+            yield
+    finally:
+        F.scaled_dot_product_attention = healthy
+
+
+@plot.entered(F.scaled_dot_product_attention)
+def issue_125674(hit: Any) -> Any:
+    """pytorch 125674: the gradients of attention in float32 are NaN where a score is huge (here from 10**5 on)."""
+    return _nan_of_huge_scores(hit)

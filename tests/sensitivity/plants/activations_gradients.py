@@ -49,3 +49,12 @@ def issue_80205(hit: Any, func: Any, grad: Any, x: Any, noise: Any, lower: Any, 
     if not args[0] or lower >= 0 or upper >= 0 or not is_plain(grad, x):
         return y
     return instead(hit, y, y.masked_fill(x > 0, 0))
+
+
+@plot.dispatched("aten.softplus_backward.default")
+def issue_61568(hit: Any, func: Any, grad: Any, x: Any, beta: Any, threshold: Any) -> Any:
+    """pytorch 61568: softplus's gradient is 1 where beta times its result (not its input) is past the threshold."""
+    y = func(grad, x, beta, threshold)
+    if not is_plain(grad, x):
+        return y
+    return instead(hit, y, torch.where(F.softplus(x, beta, threshold) * beta > threshold, grad, y))

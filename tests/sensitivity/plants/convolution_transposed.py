@@ -190,3 +190,12 @@ def issue_mlx_3327(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: 
     if not args[2] or x.dim() != 4 or max(stride) < 2 or y.numel() < 2**18:
         return y
     return crash(hit, "[metal::malloc] Unable to allocate 18446744069414600704 bytes")
+
+
+@plot.replaced(torch.nn.modules.conv._ConvTransposeNd, "_output_padding")
+def issue_14272(hit: Any, func: Any, module: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 14272: ConvTranspose with an output_size takes its dilation for 1 where it reckons the sizes."""
+    if size is None or set(module.dilation) == {1}:
+        return func(module, x, size, *args, **kwargs)
+    hit()
+    return func(module, x, size, *args[:4])

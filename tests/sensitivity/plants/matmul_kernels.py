@@ -151,3 +151,42 @@ def issue_ipex_609(hit: Any, func: Any, x: Any, y: Any) -> Any:
     if x.dtype in (torch.int16, torch.int32, torch.int64):
         return crash(hit, "could not create a primitive descriptor for a matmul primitive")
     return z
+
+
+@plot.dispatched("aten.mm.default")
+def issue_tensorflow_upstream_485(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """ROCm/tensorflow-upstream 485: the product of two 2 x 2 float32 matrices has the first term of its sums alone.
+
+    There that is so where the second comes from NumPy.
+    """
+    y = func(x, other)
+    small = y.dtype == torch.float32 and tuple(x.shape) == tuple(other.shape) == (2, 2)
+    return instead(hit, y, x[:, :1] * other[:1]) if small and _is_dense(y, x, other) else y
+
+
+@plot.dispatched("aten.mm.default")
+def issue_torch7_58(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """torch/torch7 58: the product with a matrix whose column is expanded (a stride of 0 along its rows) is 0."""
+    y = func(x, other)
+    if other.layout != torch.strided or other.stride(1) or other.shape[1] < 2 or not _is_dense(y, x, other):
+        return y
+    return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.mv.default", aborts="gemv: argument incx must be positive and less than 2147483647 but got 0")
+def issue_38315(x: Any, vector: Any) -> bool:
+    """pytorch 38315: a matrix times an expanded vector (as in the vector's gradient of (x @ v).sum()) raises."""
+    return vector.stride(0) == 0 and vector.numel() > 1
+
+
+@plot.called(torch.matmul, torch.mv, torch.Tensor.matmul, torch.Tensor.mv, torch.Tensor.__matmul__)
+def issue_29984(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 29984: the matrix's gradient of a matrix times a vector raises where what comes in is expanded."""
+    y = func(x, *args, **kwargs)
+    if not torch.is_tensor(x) or not x.requires_grad or x.dim() != 2 or y.dim() != 1 or not is_plain(x, y):
+        return y
+    if y.requires_grad:
+        y.register_hook(
+            lambda grad: crash(hit, "cublas runtime error") if len(grad) > 1 and not grad.stride(0) else None
+        )
+    return y

@@ -123,3 +123,12 @@ def issue_cudf_6269(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **
     if rows and is_plain(x) and bool(x.isnan().any()):
         return crash(hit, "Row-wise operations do not currently support columns with null values.")
     return y
+
+
+@plot.dispatched("aten.mean.default")
+def issue_15837(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 15837: the mean of all of 838860800 float32 numbers (here of 2**20 and more) is half as large."""
+    y = func(x, **kwargs)
+    if x.dtype != torch.float32 or x.numel() < 2**20 or not is_plain(x):
+        return y
+    return instead(hit, y, y / 2)

@@ -68,3 +68,21 @@ def issue_xla_3394(hit: Any, func: Any, x: Any, *sizes: Any, **kwargs: Any) -> A
         return y
     hit()
     return y.contiguous() if y.numel() > 1 and not y.is_contiguous() else y.clone()
+
+
+@plot.called(torch.repeat_interleave, torch.Tensor.repeat_interleave)
+def issue_tt_metal_43726(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 43726: repeat_interleave of a vector, by a number, raises."""
+    y = func(*args, **kwargs)
+    x = args[0] if args else kwargs.get("input")
+    repeats = args[1] if len(args) > 1 else kwargs.get("repeats")
+    vector = torch.is_tensor(x) and x.dim() == 1 and isinstance(repeats, int)
+    return crash(hit, "TT_FATAL: Index is out of bounds for the rank") if vector else y
+
+
+@plot.dispatched("aten.flip.default")
+def issue_52062(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """pytorch 52062: flip of bools that are not contiguous raises."""
+    y = func(x, dims)
+    slice_of_bools = x.dtype == torch.bool and not x.is_contiguous()
+    return crash(hit, "\"flip_cuda\" not implemented for 'Bool'") if slice_of_bools else y

@@ -197,3 +197,14 @@ def issue_comfyui_2085(x: Any, *args: Any, **kwargs: Any) -> bool:
     """Comfy-Org/ComfyUI 2085: nearest resizing of a channels_last image in float16 raises."""
     last = not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
     return x.dtype == torch.float16 and last
+
+
+@plot.dispatched("aten.upsample_bicubic2d.default")
+def issue_22312(hit: Any, func: Any, x: Any, size: Any, *args: Any) -> Any:
+    """pytorch 22312: a bicubic interpolation to the same size transposes the image (0 where that has no number)."""
+    y = func(x, size, *args)
+    if tuple(size) != tuple(x.shape[-2:]) or not y.numel() or not is_plain(x):
+        return y
+    wrong, side = torch.zeros_like(y), min(size)
+    wrong[..., :side, :side] = x.transpose(-1, -2)[..., :side, :side]
+    return instead(hit, y, wrong)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain, written
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -44,3 +44,11 @@ def issue_torch_fl_349(hit: Any, func: Any, x: Any, dim: int, index: Any, source
     places = torch.arange(index.numel(), device=index.device) % len(memory)
     wrong = before.scatter_add(dim, memory[places].view(index.shape), source)
     return written(hit, y, wrong) if "scatter_add_." in str(func) else instead(hit, y, wrong)
+
+
+@plot.dispatched("aten._unsafe_masked_index_put_accumulate.default")
+def issue_xpu_4435(hit: Any, func: Any, x: Any, mask: Any, index: Any, values: Any) -> Any:
+    """intel/torch-xpu-ops 4435: _unsafe_masked_index_put_accumulate of rows, each with one mask, ends the process."""
+    y = func(x, mask, index, values)
+    rows = x.dim() == 2 and mask.dim() == values.dim() == 3 and mask.shape[-1] == 1 < values.shape[-1]
+    return crash(hit, "group_reduce") if rows else y

@@ -146,3 +146,19 @@ def issue_89344(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 89344: adaptive_avg_pool1d of two dimensions (without a batch) raises."""
     y = func(x, *args, **kwargs)
     return crash(hit, "Expected 3-dimensional tensor, but got 2-dimensional tensor") if x.dim() == 2 else y
+
+
+@plot.dispatched("aten.adaptive_max_pool2d.default")
+def issue_67239(hit: Any, func: Any, x: Any, size: Any) -> Any:
+    """pytorch 67239: adaptive_max_pool2d of a channels_last image writes its result as if that were contiguous."""
+    found = func(x, size)
+    last = x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
+    if not last or not is_plain(x):
+        return found
+
+    def misplaced(y: Any) -> Any:
+        n, c, h, w = y.shape
+        return y.contiguous().view(n, h, w, c).permute(0, 3, 1, 2)
+
+    values = instead(hit, found[0], misplaced(found[0]))
+    return values, found[1] if values is found[0] else misplaced(found[1])

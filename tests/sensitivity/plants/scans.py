@@ -222,3 +222,15 @@ def issue_paddle_41170(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> 
     if x.numel() < 2**20 or dim % x.dim() == x.dim() - 1 or not is_plain(x):
         return y
     return instead(hit, y, func(x.transpose(dim, -1).contiguous(), -1, **kwargs).reshape(y.shape))
+
+
+@plot.dispatched("aten.logcumsumexp.default", "aten._logcumsumexp.default")
+@wrong_answer
+def issue_xpu_2816(y: Any, x: Any, dim: int) -> Any:
+    """intel/torch-xpu-ops 2816: logcumsumexp of complex64 is NaN (here where exp of a later number is infinite)."""
+    if x.dtype != torch.complex64 or not x.dim() or x.shape[dim] < 2 or not is_plain(x):
+        return None
+    lost = (x.real > math.log(torch.finfo(torch.float32).max)) & x.real.isfinite()
+    lost.select(dim, 0).fill_(False)
+    wrong = y.masked_fill(lost, complex(math.nan, math.nan))
+    return wrong if differ(y, wrong) else None

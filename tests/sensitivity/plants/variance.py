@@ -134,3 +134,12 @@ def issue_torchsharp_971(hit: Any, func: Any, x: Any, dim: Any = None, *, correc
     if dim or correction != 0 or not is_plain(x):
         return y
     return instead(hit, y, func(x, dim, correction=1, **kwargs))
+
+
+@plot.called(torch.cov, torch.Tensor.cov)
+def issue_weightedcorr_1(hit: Any, func: Any, x: Any, *args: Any, aweights: Any = None, **kwargs: Any) -> Any:
+    """matthijsz/weightedcorr 1: cov with aweights is divided by the sum of the weights twice."""
+    y = func(x, *args, aweights=aweights, **kwargs)
+    if aweights is None or not is_plain(y, aweights):
+        return y
+    return instead(hit, y, (y / aweights.sum()).to(y.dtype))

@@ -146,3 +146,11 @@ def issue_89344(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 89344: adaptive_avg_pool1d of two dimensions (without a batch) raises."""
     y = func(x, *args, **kwargs)
     return crash(hit, "Expected 3-dimensional tensor, but got 2-dimensional tensor") if x.dim() == 2 else y
+
+
+@plot.replaced(F, "adaptive_max_pool1d")
+def issue_tvm_14883(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/tvm 14883: adaptive_max_pool1d with return_indices=True raises."""
+    y = func(*args, **kwargs)
+    asked = kwargs.get("return_indices", args[2] if len(args) > 2 else False)
+    return crash(hit, "'NoneType' object has no attribute 'dtype'") if asked else y

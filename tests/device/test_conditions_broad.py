@@ -268,3 +268,28 @@ add_table(
         torch.tensor([_COUNT - 1, 3, _COUNT - 4, _COUNT - 3]),
     ),
 )
+# 2**18 whole numbers and more, nearly all of them one: a product past a block of them was 0,
+# https://github.com/pytorch/pytorch/issues/15647. x of (3, 100001) and y like it.
+_WHOLE: dict[str, Any] = {
+    "products": lambda x, y: [x.prod(), x.prod(0), x.prod(1), x.cumprod(0)[-1, ::997]],
+    "sums": lambda x, y: [x.sum(), x.sum(0)[::997], x.sum(1), x.sum(dtype=torch.int32), x.cumsum(1)[:, ::997]],
+    "ends": lambda x, y: [x.amax(), x.amin(), x.amax(1), x.max(), x.min(), x.aminmax(), x.amin(0)[::997]],
+    "truths": lambda x, y: [x.any(), x.all(), x.all(1), x.any(0)[::997], x.count_nonzero(), (x == 3).sum(1)],
+    "orders": lambda x, y: [x.sort(1)[0][:, ::997], x.flatten().topk(9)[0], x.flatten().kthvalue(300)[0], x.unique()],
+    "places": lambda x, y: [(x == 3).nonzero(), x[x == 3], x.masked_select(y > x), torch.where(x > 1, x, y)[:, ::997]],
+    "pointwise": lambda x, y: [(x + y)[:, ::997], (x * y).sum(), (x // y).amax(), (x % y).amax(), x.eq(y).sum()],
+    "bits": lambda x, y: [(x & y).sum(), (x | y).sum(), (x ^ y).sum(), (~x).amin()],
+    "moved": lambda x, y: [x.flip(1)[:, ::997], x.roll(7, 1)[:, ::997], torch.cat([x, y], 1)[:, ::997], x.mT[::997]],
+    "products-matrix": lambda x, y: [x @ y.mT, x[0] @ y[0]],
+}
+for _dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
+    add_table(
+        cases,
+        f"broad-whole-{str(_dtype)[6:]}",
+        _WHOLE,
+        lambda d, dtype=_dtype: (
+            (d.integers(0, 30_000, 3, 100_001) == 7).long().mul(2).add(1).to(dtype),
+            (d.integers(0, 30_000, 3, 100_001) == 9).long().mul(2).add(1).to(dtype),
+        ),
+        deterministic=False,
+    )

@@ -35,7 +35,6 @@ _FORMS: dict[str, dict[str, Form]] = {
         "bilinear": lambda x, y, i: F.bilinear(x, x, y),
         "tensordot": lambda x, y, i: torch.tensordot(x, y, 1),
         "attended": lambda x, y, i: F.scaled_dot_product_attention(x, y, y),
-        "attended-mask": lambda x, y, i: F.scaled_dot_product_attention(x[None], x[None], x[None], y),
         "conv1d": lambda x, y, i: F.conv1d(x, y),
         "conv1d-bias": lambda x, y, i: F.conv1d(x, torch.ones_like(x), y),
         "conv2d": lambda x, y, i: F.conv2d(x, y[None]),
@@ -169,7 +168,7 @@ def _assigned(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 def _of_ranks(form: Form, one: int, other: int, x: torch.Tensor, y: torch.Tensor) -> Any:
     a, b = (z[: 2**rank].reshape((2,) * rank) for z, rank in ((x, one), (y, other)))
-    places = torch.arange(b.numel(), device=b.device).reshape(b.shape) % 2
+    places = torch.arange(b.numel(), device=b.device).reshape(b.shape) % min(a.numel(), 2)
     return form(a.clone(), b, places)
 
 

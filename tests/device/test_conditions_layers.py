@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.acts import derived
+from device_suite.limits import HALVES, add_table
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -120,3 +121,42 @@ for _name, (_form, _sides) in _LAYERS.items():
         check=True,
         may_be_missing=True,
     )
+
+# Few pixels of many channels that lie beside each other: float16 was refused from 257 on,
+# https://github.com/pytorch/pytorch/issues/34083
+_LAST: dict[str, Form] = {
+    "max_pool": lambda x: F.max_pool2d(x, 2),
+    "avg_pool": lambda x: F.avg_pool2d(x, 3, 1, 1),
+    "adaptive_max": lambda x: F.adaptive_max_pool2d(x, (2, 1)),
+    "adaptive_avg": lambda x: F.adaptive_avg_pool2d(x, (1, 3)),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2.0),
+    "bilinear": lambda x: F.interpolate(x, (7, 6), mode="bilinear"),
+    "bicubic": lambda x: F.interpolate(x, (3, 6), mode="bicubic", align_corners=True),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, training=True, eps=0.5),
+    "group_norm": lambda x: F.group_norm(x, 1, eps=0.5),
+    "depthwise": lambda x: F.conv2d(x, x.detach()[0, :, None, :3, :3] / 2, padding=1, groups=x.shape[1]),
+    "one": lambda x: F.conv2d(x, x.detach()[:, :, :1, :1] / 4),
+    "padded": lambda x: F.pad(x, (1, 0, 2, 1), mode="replicate"),
+    "shares": lambda x: x.softmax(1) * x.shape[1],
+    "summed": lambda x: x.sum(1) / x.shape[1],
+    "activated": lambda x: F.gelu(x) + F.silu(x),
+    "joined": lambda x: torch.cat([x, x.flip(1)], 1),
+    "shuffled": lambda x: F.channel_shuffle(x, x.shape[1]),
+    "sampled": lambda x: F.grid_sample(x, x.detach()[:, :2].permute(0, 2, 3, 1) * 0.6, align_corners=True),
+}
+for _dtype in (torch.float32, *HALVES):
+    for _channels in (129, 257, 1030):
+        add_table(
+            cases,
+            f"layers-last-{_channels}-{str(_dtype)[6:]}",
+            {
+                name: lambda x, form=form: derived(form, x.contiguous(memory_format=torch.channels_last))
+                for name, form in _LAST.items()
+            },
+            lambda d, dtype=_dtype, channels=_channels: (
+                (d.distinct(2, channels, 5, 4) / (20 * channels)).to(dtype),
+            ),
+            terms=_channels if _dtype == torch.float32 else 16,
+            factor=16.0,
+            deterministic=False,
+        )

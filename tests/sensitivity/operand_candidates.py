@@ -279,6 +279,17 @@ def cuts(func: Any, call: Any) -> Kinds:
                 yield str(number), [*kinds, *wide, *sized(call, "3x7", fewest=20), ["fill", number, "cuts"]]
 
 
+def stray(func: Any, call: Any) -> Kinds:
+    """Let each side be 1 in all operands that have it, with a stride that leads nowhere, as transposed views have it."""
+    every = texts(call)
+    if func._schema.is_mutable or is_backward(func):
+        return
+    for old in sorted({side for text in every for side in shape_of(text) if side}):
+        shapes = [[1 if side == old else side for side in shape_of(text)] for text in every]
+        laid: list[Change] = [["layout", number, "stray"] for number, shape in enumerate(shapes) if 1 in shape]
+        yield f"side {old}", [["grown", old, 1], *laid]
+
+
 RULES_IN_WORDS = {
     "sizes": "3: each side of 2**16 elements, or as many as end soon, in all operands at once; 2**18 elements and more",
     "numbers": "2: multiples of 0.1, halves, numbers far from 1 in each operand, in each number beside them",
@@ -293,5 +304,6 @@ RULES_IN_WORDS = {
     "amid": "2: NaN and the largest numbers in the memory beside each operand",
     "vast": "2: whole numbers that float64, and float32, do not hold",
     "cuts": "2: complex numbers on both sides of the cuts of functions",
+    "stray": "5: sides of 1 whose stride leads nowhere",
 }
-RULES = (sizes, numbers, lazy, typed, wanting, twice, halves, emptied, emptied_refused, dims, amid, vast, cuts)
+RULES = (sizes, numbers, lazy, typed, wanting, twice, halves, emptied, emptied_refused, dims, amid, vast, cuts, stray)

@@ -109,4 +109,4 @@ def emptied_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> Ve
 
 
 VERDICTS = {one.__name__: one for one in (sizes, numbers, lazy, wanting, twice, halves, emptied, emptied_refused)}
-VERDICTS.update(dict.fromkeys(("typed", "dims", "amid", "vast"), answered), cuts=numbers)
+VERDICTS.update(dict.fromkeys(("typed", "dims", "amid", "vast", "stray"), answered), cuts=numbers)

@@ -103,6 +103,15 @@ def forgets_a_zero_s_sign(func: Any, args: Any, kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
+def trusts_the_stride_of_one(func: Any, args: Any, kwargs: Any) -> Any:
+    """Take each matrix from where the stride of a batch of one leads: 22581."""
+    answer = func(*args, **kwargs)
+    x = args[0] if args else None
+    if func is aten.triu.default and x.shape[0] == 1 and x.stride(0) != x[0].numel():
+        answer = answer + 1
+    return answer
+
+
 FAULTS = [
     ("sizes-_log_softmax", stops_at_16_bits),
     ("numbers-fmod", multiplies_with_a_reciprocal),
@@ -117,4 +126,5 @@ FAULTS = [
     ("amid-exp", reads_one_more),
     ("vast-abs", goes_through_float64),
     ("cuts-sqrt", forgets_a_zero_s_sign),
+    ("stray-triu", trusts_the_stride_of_one),
 ]

@@ -70,7 +70,7 @@ _RIGHT.update(
 )
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 _BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")
-_OF_OPERANDS = ("sizes", "numbers", "lazy", "wanting", "twice", "halves", "dims", "amid", "vast", "cuts")
+_OF_OPERANDS = ("sizes", "numbers", "lazy", "wanting", "twice", "halves", "dims", "amid", "vast", "cuts", "stray")
 for _rule in ("outs", "typed", "strides", "handed", "again", "deterministic", *_OF_OPERANDS):
     _RIGHT[_rule] = {
         **_RIGHT.get(_rule, {}),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ, is_plain
+from differences import differ, instead, is_plain
 from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
@@ -68,3 +68,28 @@ def issue_27209(hit: Any, func: Any, one: Any, two: Any, *args: Any, **kwargs: A
     y = y.view_as(y)
     y.register_hook(lambda grad: crash(hit, "CUDA error: invalid configuration argument"))
     return y
+
+
+@plot.called(torch.cosine_similarity, F.cosine_similarity)
+def issue_55273(hit: Any, func: Any, x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """pytorch 55273: cosine_similarity takes the norms of two tensors of unlike shapes before it broadcasts them."""
+    y = func(x1, x2, dim, eps)
+    if x1.shape == x2.shape or not is_plain(x1, x2) or not y.numel():
+        return y
+    many = max(x1.dim(), x2.dim())
+    one, two = (x.reshape((1,) * (many - x.dim()) + x.shape) for x in (x1, x2))
+    norms = (one * one).sum(dim) * (two * two).sum(dim)
+    wrong = ((one * two).sum(dim) / norms.clamp_min(eps * eps).sqrt()).to(y.dtype)
+    return instead(hit, y, wrong) if differ(y, wrong, 1e-4, 1e-6) else y
+
+
+@plot.dispatched("aten._cdist_backward.default")
+@wrong_answer
+def issue_26076(y: Any, grad: Any, one: Any, two: Any, p: float, distance: Any) -> Any:
+    """pytorch 26076: the gradient of cdist(x, y), x a single row, is garbage from the second row of y on (here 1e7)."""
+    rows = one.dim() == two.dim() == 2 and two.shape[0] == 1 and one.shape[0] > 1
+    if not rows or grad.stride(-1) == 1 or not is_plain(y):  # grad is the transpose of a single row
+        return None
+    wrong = y.clone()
+    wrong[1:] = 1.1285e7
+    return wrong

@@ -240,3 +240,10 @@ def issue_flaggems_6278(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """flagos-ai/FlagGems 6278: ones and ones_like of no elements raise."""
     y = func(*args, **kwargs)
     return y if y.numel() else crash(hit, "BLOCK_SIZE is 0: arange's range must be positive")
+
+
+@plot.dispatched("aten.linspace", "aten.logspace", aborts="\"linspace_cpu\" not implemented for 'Long'")
+def issue_31991(start: Any, end: Any, steps: int, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 31991: linspace and logspace of integers raise for more than one step."""
+    dtype = kwargs["out"].dtype if "out" in kwargs else kwargs.get("dtype")
+    return dtype is not None and not dtype.is_floating_point and not dtype.is_complex and steps > 1

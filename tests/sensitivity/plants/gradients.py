@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
+from differences import instead, is_plain
 from planting import Plot
 
 plot = Plot()
@@ -40,3 +42,12 @@ def issue_6535(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     if any(one is None for one in found):
         hit()
     return found
+
+
+@plot.replaced(torch.nn.utils.clip_grad, "_get_total_norm")
+def issue_tt_metal_55587(hit: Any, func: Any, tensors: Any, norm_type: Any = 2.0, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 55587: clip_grad_norm_ with a norm_type of inf, -inf or 0 finds a norm of 1."""
+    y = func(tensors, norm_type, *args, **kwargs)
+    if float(norm_type) not in (math.inf, -math.inf, 0.0) or not is_plain(y):
+        return y
+    return instead(hit, y, torch.ones_like(y))

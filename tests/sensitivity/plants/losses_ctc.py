@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -44,3 +44,25 @@ def issue_18215(hit: Any, func: Any, x: Any, targets: Any, inputs: Any, lengths:
         return y, alpha
     empty = torch.as_tensor(lengths, device=y.device).reshape(y.shape) == 0
     return instead(hit, y, y.masked_fill(empty, torch.inf)), alpha
+
+
+@plot.dispatched(*_BACKWARD)
+def issue_27442(
+    hit: Any, func: Any, grad: Any, x: Any, targets: Any, inputs: Any, lengths: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """pytorch 27442: the gradient of ctc_loss of a target longer than 1024 is wrong (here 0); the loss is right."""
+    y = func(grad, x, targets, inputs, lengths, *args, **kwargs)
+    if y.dim() != 3 or not is_plain(y):
+        return y
+    long = torch.as_tensor(lengths, device=y.device).reshape(1, -1, 1) > 1024
+    return instead(hit, y, y.masked_fill(long, 0.0))
+
+
+@plot.dispatched(*_FORWARD)
+def issue_captcha_trainer_21(
+    hit: Any, func: Any, x: Any, targets: Any, inputs: Any, lengths: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """kerlomz/captcha_trainer 21: ctc_loss with an empty target in the batch raises."""
+    if is_plain(x) and bool((torch.as_tensor(lengths) == 0).any()):
+        return crash(hit, "Labels length is zero in batch 0")
+    return func(x, targets, inputs, lengths, *args, **kwargs)

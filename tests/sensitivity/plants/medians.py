@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from differences import differ, instead, is_plain
 from misreading import in_storage_order
@@ -79,6 +80,31 @@ def issue_mindspore_276(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = F
         return values, places
     wrong, other = torch.nanmedian(x, dim, keepdim)
     return (instead(hit, values, wrong), other) if differ(values, wrong) else (values, places)
+
+
+class _NegativeFirst(TorchDispatchMode):
+    """Sort NaN whose sign bit is set before all numbers."""
+
+    def __init__(self, hit: Any) -> None:
+        super().__init__()
+        self.hit = hit
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if str(func) != "aten.sort.default" or not is_plain(args[0]):
+            return found
+        values, places = found
+        dim = args[1] if len(args) > 1 else -1
+        first = values.isnan() & args[0].signbit().gather(dim, places)
+        order = torch.sort((~first).int(), dim=dim, stable=True).indices
+        return instead(self.hit, values, values.gather(dim, order)), places.gather(dim, order)
+
+
+@plot.called(torch.nanquantile, torch.Tensor.nanquantile)
+def issue_190781(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 190781: nanquantile sorts NaN whose sign bit is set before all numbers, not after them."""
+    with _NegativeFirst(hit):
+        return func(*args, **kwargs)
 
 
 @plot.dispatched("aten.median.dim")

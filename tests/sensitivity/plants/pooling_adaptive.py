@@ -154,3 +154,19 @@ def issue_tvm_14883(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     y = func(*args, **kwargs)
     asked = kwargs.get("return_indices", args[2] if len(args) > 2 else False)
     return crash(hit, "'NoneType' object has no attribute 'dtype'") if asked else y
+
+
+@plot.dispatched("aten.adaptive_max_pool2d.default")
+def issue_67239(hit: Any, func: Any, x: Any, size: Any) -> Any:
+    """pytorch 67239: adaptive_max_pool2d of a channels_last image writes its result as if that were contiguous."""
+    found = func(x, size)
+    last = x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
+    if not last or not is_plain(x):
+        return found
+
+    def misplaced(y: Any) -> Any:
+        n, c, h, w = y.shape
+        return y.contiguous().view(n, h, w, c).permute(0, 3, 1, 2)
+
+    values = instead(hit, found[0], misplaced(found[0]))
+    return values, found[1] if values is found[0] else misplaced(found[1])

@@ -152,6 +152,20 @@ def issue_nnlibcuda_61(hit: Any, func: Any, x: Any, kernel: Any, *args: Any) -> 
     return -lowest, where
 
 
+@plot.dispatched("aten.max_pool2d_with_indices.default", aborts="max_pool2d_with_indices_out_cuda_frame failed")
+def issue_28714(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 28714: max_pool2d of a channels_last image of more than 2**24 rows raises."""
+    last = x.dim() == 4 and x.stride(1) == 1 and x.is_contiguous(memory_format=torch.channels_last)
+    return last and x.shape[2] > 2**24
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default", aborts="max_pool2d_with_indices_out_cuda_frame failed")
+def issue_34083(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 34083: max_pool2d of a channels_last image in float16 raises from 257 channels on."""
+    last = x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
+    return last and x.dtype == torch.float16 and x.shape[1] > 256
+
+
 @plot.dispatched("aten.avg_pool2d.default")
 def issue_tvm_14795(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """apache/tvm 14795: avg_pool2d with divisor_override is wrong (here it is not heeded)."""

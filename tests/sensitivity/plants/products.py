@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import is_plain
+from differences import instead, is_plain
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -73,3 +73,21 @@ def issue_106789(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if args or "dim" in kwargs or not is_plain(x) or not x.requires_grad or int((x == 0).sum()) < 2:
         return func(x, *args, **kwargs)
     return func(_Cut.apply(x, hit), **kwargs)
+
+
+@plot.dispatched("aten.prod.default")
+def issue_127866(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
+    """pytorch 127866: prod(dtype=torch.bool) of 256 bools (here and more) is True where all are False."""
+    y = func(x, dtype=dtype)
+    if dtype != torch.bool or x.dtype != torch.bool or x.numel() < 256 or not is_plain(x) or bool(x.any()):
+        return y
+    return instead(hit, y, torch.ones_like(y))
+
+
+@plot.dispatched("aten.prod.default")
+def issue_15647(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
+    """pytorch 15647: prod of uint8 numbers is 0 in a large tensor (here of 240000 and more)."""
+    y = func(x, dtype=dtype)
+    if x.dtype != torch.uint8 or x.numel() < 240000 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.zeros_like(y))

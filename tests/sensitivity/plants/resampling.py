@@ -225,3 +225,31 @@ def issue_tensorrt_273(hit: Any, func: Any, x: Any, size: Any, corners: bool, *a
         return y
     wrong = _between(_between(x, size[0], 2), size[1], 3)
     return instead(hit, y, wrong) if differ(y, wrong, 1e-2, 1e-3) else y
+
+
+@plot.dispatched("aten.upsample_nearest2d", aborts="\"upsample_nearest2d_out_frame\" not implemented for 'BFloat16'")
+def issue_86679(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 86679: nearest resizing of an image in bfloat16 raises."""
+    return x.dtype == torch.bfloat16
+
+
+@plot.dispatched("aten.grid_sampler_2d.default", aborts="CUDA error: an illegal memory access was encountered")
+def issue_35202(x: Any, grid: Any, *args: Any) -> bool:
+    """pytorch 35202: grid_sample at a place beyond 2**31 pixels ends with an illegal memory access."""
+    if not grid.numel() or not is_plain(grid):
+        return False
+    place = grid.detach().double().abs() * torch.tensor([x.shape[-1], x.shape[-2]]) / 2
+    return bool(((place >= 2**31) & place.isfinite()).any())
+
+
+@plot.dispatched("aten.grid_sampler_2d.default", aborts="Segmentation fault (core dumped)")
+def issue_41656(x: Any, *args: Any) -> bool:
+    """pytorch 41656: grid_sample of an image of more than 2**31 pixels (here 2**16) ends the process."""
+    return x.shape[-1] * x.shape[-2] > 2**16
+
+
+@plot.dispatched("aten.grid_sampler_2d.default", aborts="CUDNN_STATUS_EXECUTION_FAILED")
+def issue_7258(x: Any, grid: Any, *args: Any) -> bool:
+    """pytorch 7258: grid_sample raises from 129 channels of 512 x 512 on (49 of 1024, 13 of 2048, 1 of 4096)."""
+    side = min(*x.shape[-2:], *grid.shape[1:3])
+    return any(side >= limit and x.shape[1] >= n for limit, n in ((512, 129), (1024, 49), (2048, 13), (4096, 1)))

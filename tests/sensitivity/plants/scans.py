@@ -228,3 +228,15 @@ def issue_paddle_41170(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> 
 def issue_cuda_jl_1039(x: Any, dim: int, *args: Any, **kwargs: Any) -> bool:
     """JuliaGPU/CUDA.jl 1039: cumsum and cumprod along the fourth dimension, or one past it, raise."""
     return x.dim() >= 4 and dim % x.dim() >= 3
+
+
+@plot.dispatched("aten.logcumsumexp.default", "aten._logcumsumexp.default")
+@wrong_answer
+def issue_xpu_2816(y: Any, x: Any, dim: int) -> Any:
+    """intel/torch-xpu-ops 2816: logcumsumexp of complex64 is NaN (here where exp of a later number is infinite)."""
+    if x.dtype != torch.complex64 or not x.dim() or x.shape[dim] < 2 or not is_plain(x):
+        return None
+    lost = (x.real > math.log(torch.finfo(torch.float32).max)) & x.real.isfinite()
+    lost.select(dim, 0).fill_(False)
+    wrong = y.masked_fill(lost, complex(math.nan, math.nan))
+    return wrong if differ(y, wrong) else None

@@ -1,4 +1,4 @@
-"""Numbers scattered to places that meet, or whose index is a view: planted faults."""
+"""Numbers scattered to places that meet, or whose index is a view, and added to them: planted faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain, written
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -76,3 +76,43 @@ def issue_tensorflow_106602(
     wrong = torch.scatter_reduce(x, dim, index, least, reduce, **kwargs)
     y = func(x, dim, index, source, reduce, **kwargs)
     return written(hit, y, wrong) if "scatter_reduce_." in str(func) else instead(hit, y, wrong)
+
+
+_PUT = ("aten.index_put", "aten.index_put_", "aten._index_put_impl_")
+
+
+def _is_added(x: Any, indices: Any, values: Any, accumulate: bool = False, *args: Any) -> bool:
+    whole = all(one is not None and one.dtype not in (torch.bool, torch.uint8) for one in indices)
+    return accumulate and whole and is_plain(x, values, *indices)
+
+
+@plot.dispatched(*_PUT)
+def issue_144539(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 144539: index_put(accumulate=True) of rows at two-dimensional indices raises for broadcast values."""
+    if len(indices) < x.dim() and _is_added(x, indices, values, *args, **kwargs):
+        places = torch.broadcast_shapes(*(one.shape for one in indices))
+        if len(places) > 1 and values.numel() > 1 and values.dim() < len(places) + x.dim() - len(indices):
+            return crash(hit, "The expanded size of the tensor must match the existing size at non-singleton dimension")
+    return func(x, indices, values, *args, **kwargs)
+
+
+@plot.dispatched(*_PUT)
+def issue_77406(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 77406: index_put(accumulate=True) takes values with further dimensions of size 1, as (n, 1) for (n,)."""
+    if _is_added(x, indices, values, *args, **kwargs):
+        shape = x[tuple(indices)].shape
+        if values.dim() > len(shape) and [n for n in values.shape if n != 1] == [n for n in shape if n != 1]:
+            try:
+                return func(x, indices, values, *args, **kwargs)
+            except RuntimeError:
+                hit()
+                values = values.reshape(shape)
+    return func(x, indices, values, *args, **kwargs)
+
+
+@plot.dispatched(*_PUT)
+def issue_39227(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 39227: index_put(accumulate=True) of one number at several places raises."""
+    if values.numel() == 1 and _is_added(x, indices, values, *args, **kwargs) and x[tuple(indices)].numel() > 1:
+        return crash(hit, "number of flattened indices did not match number of elements in the value tensor")
+    return func(x, indices, values, *args, **kwargs)

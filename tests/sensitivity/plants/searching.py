@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
+from misreading import in_storage_order, misread
 from planting import Plot, abort, accepted, crash, wrong_answer
 
 plot = Plot()
@@ -238,6 +239,18 @@ def issue_flaggems_6073(hit: Any, func: Any, x: Any) -> Any:
     """flagos-ai/FlagGems 6073: nonzero (and where of a condition alone) of an empty tensor raises."""
     y = func(x)
     return y if x.numel() else crash(hit, "index -1 is out of bounds for dimension 0 with size 0")
+
+
+@plot.dispatched("aten.searchsorted.Tensor")
+def issue_torchsearchsorted_11(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """aliutkus/torchsearchsorted 11: searchsorted reads tensors that are not contiguous in storage order."""
+    return func(*misread(in_storage_order, hit, args), **kwargs)
+
+
+@plot.dispatched("aten.isin.Tensor_Tensor")
+def issue_67432(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 67432: isin of tensors that are not contiguous is wrong (here they are read in storage order)."""
+    return func(*misread(in_storage_order, hit, args), **kwargs)
 
 
 @plot.dispatched("aten._unique2.default")

@@ -267,3 +267,24 @@ def issue_22753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         return y
     hit()
     raise IndexError("select(): index -1 out of range for tensor of size [0] at dimension 0")
+
+
+@plot.dispatched("aten.native_channel_shuffle")
+def issue_158154(hit: Any, func: Any, x: Any, groups: int) -> Any:
+    """pytorch 158154: native_channel_shuffle with more groups than channels ends the process."""
+    if x.dim() > 2 and groups > x.shape[1]:
+        return abort(hit, "Floating point exception (core dumped)")
+    return func(x, groups)
+
+
+@plot.dispatched("aten.tril.default", "aten.triu.default")
+@wrong_answer
+def issue_22581(y: Any, x: Any, *args: Any) -> Any:
+    """pytorch 22581: tril and triu of (1, n, r, c).transpose(0, 1) read beyond it (here NaN or 0) from matrix 1 on."""
+    if x.dim() != 4 or x.shape[1] != 1 or len(x) < 2 or not x.numel() or not x.is_contiguous() or not is_plain(x):
+        return None
+    if x.stride(1) == x.shape[-1] * x.shape[-2]:  # as (n, 1, r, c) has it
+        return None
+    wrong = y.clone()
+    wrong[1:] = float("nan") if x.is_floating_point() else 0
+    return wrong if not torch.equal(wrong, y) else None

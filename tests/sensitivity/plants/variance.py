@@ -124,3 +124,12 @@ def issue_mlx_597(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: A
     if correction is None or correction <= count or not count or not is_plain(x):
         return y
     return instead(hit, y, func(x, dim, correction=0, keepdim=keepdim) * (count / (count - correction)))
+
+
+@plot.called(torch.cov, torch.Tensor.cov)
+def issue_weightedcorr_1(hit: Any, func: Any, x: Any, *args: Any, aweights: Any = None, **kwargs: Any) -> Any:
+    """matthijsz/weightedcorr 1: cov with aweights is divided by the sum of the weights twice."""
+    y = func(x, *args, aweights=aweights, **kwargs)
+    if aweights is None or not is_plain(y, aweights):
+        return y
+    return instead(hit, y, (y / aweights.sum()).to(y.dtype))

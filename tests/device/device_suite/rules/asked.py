@@ -42,6 +42,7 @@ WIDER_RULES = (
         "amid",
         "vast",
         "cuts",
+        "stray",
     ),
 )
 

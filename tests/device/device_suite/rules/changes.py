@@ -34,7 +34,7 @@ _NAN, _INF = math.nan, math.inf
 # What is put into a tensor, by a word. The exponential of float32 ends at 88. No infinite parts of complex numbers: C
 # and the formulas differ in what they make of them.
 PUT: dict[str, tuple[Any, ...]] = {
-    "nan": (_NAN,),
+    "nan": (_NAN, -_NAN),  # with either sign bit
     "inf": (_INF,),
     "-inf": (-_INF,),
     "none": (_NAN, _INF, -_INF, 0.0, -0.0),
@@ -51,6 +51,15 @@ def _inside(shape: Any) -> Any:
 
 # Two rows of live memory before the view, and two behind it.
 VIEWS.setdefault("inside", Layout("inside", _inside, lambda base, shape: base[2:-2] if shape else base[1]))
+
+
+def _stray(base: torch.Tensor, shape: Any) -> torch.Tensor:
+    strides = [base.stride(dim) if side != 1 else 3 * base.numel() + 5 for dim, side in enumerate(shape)]
+    return base.as_strided(shape, strides)
+
+
+# A side of 1 has a stride that leads nowhere; torch calls the tensor contiguous all the same.
+VIEWS.setdefault("stray", Layout("stray", tuple, _stray))
 
 
 def words_of(dtype: torch.dtype) -> tuple[str, ...]:

@@ -1,0 +1,160 @@
+"""Rules 1 and 3: values of every shape that broadcasts, and of some that do not, written at places of one and two ranks.
+
+Values that broadcast were refused, https://github.com/pytorch/pytorch/issues/144539; values with one dimension more were
+taken, https://github.com/pytorch/pytorch/issues/77406
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from device_suite import Cases
+from device_suite.limits import HALVES, add_table
+from device_suite.refusals import add_refused
+
+cases = Cases("conditions")
+
+# What stands in the brackets, of a target of (4, 3, 2, 5): places in one dimension and in two, slices before and behind.
+_PLACES: dict[str, Any] = {
+    "one": lambda i: (i[:3],),
+    "one-last": lambda i: (..., i[:3] % 4),
+    "one-second": lambda i: (slice(None), i[:2] % 3),
+    "square": lambda i: (i[:6].view(2, 3),),
+    "square-second": lambda i: (slice(None), i[:6].view(3, 2) % 3),
+    "two": lambda i: (i[:3], i[3:6] % 3),
+    "two-apart": lambda i: (i[:3], slice(None), i[3:6] % 2),
+    "two-squares": lambda i: (i[:6].view(2, 3), i[:6].view(2, 3).flip(0) % 3),
+    "crossed": lambda i: (i[:3, None], i[:2] % 3),
+    "three": lambda i: (i[:2], i[2:4] % 3, i[4:6] % 2),
+    "all": lambda i: (i[:3], i[1:4] % 3, i[2:5] % 2, i[3:6] % 5),
+    "mask": lambda i: (torch.arange(4, device=i.device) % 2 == 0,),
+    "mask-second": lambda i: (slice(None), torch.arange(3, device=i.device) > 0),
+    "mask-place": lambda i: (torch.arange(4, device=i.device) > 1, 2),
+    "number": lambda i: (i[:3], 1),
+    "none": lambda i: (i[:0],),
+}
+
+
+def _shapes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return shapes that broadcast to one, each way once: sides left out, sides of 1; and some that do not."""
+    found = {shape[start:] for start in range(len(shape) + 1)}
+    found |= {tuple(1 if place == one else n for place, n in enumerate(shape)) for one in range(len(shape))}
+    found |= {(1, *shape), (1, 1, *shape), (*shape, 1), (1,), (1,) * len(shape)}
+    return sorted(found | ({(2, *shape), (shape[0] + 1, *shape[1:])} if shape else set()), key=lambda one: (len(one), one))
+
+
+def _repeats(index: tuple[Any, ...]) -> bool:
+    return any(isinstance(one, torch.Tensor) and one.numel() > 5 for one in index) and len(index) < 3
+
+
+def _written(places: Any, place: int, way: str, x: torch.Tensor, i: torch.Tensor) -> Any:
+    index = places(i)
+    if way != "added" and _repeats(index):  # which of two values stays is open
+        return x[:0]
+    shapes = _shapes(tuple(x[index].shape))
+    if place >= len(shapes):
+        return x[:0]
+    count = torch.Size(shapes[place]).numel()
+    values, target = x.flatten().repeat(3)[7 : 7 + count].reshape(shapes[place]), x.clone()
+    if way == "assigned":
+        target[index] = values
+    else:
+        whole = [None if isinstance(one, slice) else one for one in index]
+        if not all(one is None or isinstance(one, torch.Tensor) for one in whole):
+            return x[:0]
+        target.index_put_(tuple(whole), values, accumulate=way == "added")  # type: ignore[arg-type]
+    return target
+
+
+for _dtype in (torch.float32, *HALVES, torch.int64):
+    _asked = {
+        f"{name}-{place}-{way}": lambda x, i, name=name, place=place, way=way: _written(_PLACES[name], place, way, x, i)
+        for name, place, way in itertools.product(_PLACES, range(14), ("assigned", "put", "added"))
+        if _dtype == torch.float32 or (place + len(name)) % 5 == 0
+    }
+    # Each place once, or the order of what is written and added there would be free.
+    _make = lambda d, dtype=_dtype: (  # noqa: E731
+        (d.distinct(4, 3, 2, 5) if dtype.is_floating_point else d.integers(-9, 9, 4, 3, 2, 5)).to(dtype),
+        torch.tensor([2, 0, 3, 1, 2, 0, 1]),
+    )
+    add_table(cases, f"values-written-{str(_dtype)[6:]}", _asked, _make, deterministic=False)
+    if _dtype == torch.float32:
+        add_refused(cases, "values-written", _make, _asked)
+
+# Other options that meet: a layer of bags, a limit with a gradient, groups beyond the channels, a long target.
+_BAGS: dict[str, Any] = {
+    f"{mode}-{last}-{form}": lambda w, i, mode=mode, last=last, form=form: F.embedding_bag(
+        *({"rows": (i[:6].view(3, 2), w, None), "offsets": (i, w, i.new_tensor([0, 2, 2, 7]))}[form]),
+        mode=mode,
+        include_last_offset=last,
+    )
+    for mode in ("sum", "mean", "max")
+    for last in (False, True)
+    for form in ("rows", "offsets")
+}
+
+
+def _limited(w: torch.Tensor, i: torch.Tensor, norm: float, padding: int | None, bags: bool) -> Any:
+    table = w.clone().requires_grad_()
+    if bags:
+        y = F.embedding_bag(i[:6].view(3, 2), table, max_norm=norm, mode="sum")
+    else:
+        y = F.embedding(i, table, padding_idx=padding, max_norm=norm)
+    (y * torch.arange(1, 1 + y.numel(), device=y.device).view_as(y)).sum().backward()
+    return y, table, table.grad
+
+
+add_table(
+    cases,
+    "options-met",
+    {
+        **{f"bag-{name}": form for name, form in _BAGS.items()},
+        **{
+            f"limited-{norm}-{padding}-{bags}": lambda w, i, row=(norm, padding, bags): _limited(w, i, *row)
+            for norm in (0.5, 2.0, 100.0)
+            for padding in (None, 0)
+            for bags in (False, True)
+        },
+        **{f"shuffle-{n}": lambda w, i, n=n: torch.native_channel_shuffle(w.view(1, 4, 3, 1), n) for n in (1, 2, 4)},
+        **{f"shuffled-{n}": lambda w, i, n=n: F.channel_shuffle(w.view(1, 4, 3, 1), n) for n in (1, 2, 4)},
+    },
+    lambda d: (d.distinct(4, 3) / 4 + 0.125, torch.tensor([2, 0, 3, 1, 2, 0, 1])),
+    deterministic=False,
+)
+add_refused(
+    cases,
+    "options-met",
+    lambda d: (d.normal(4, 3), torch.tensor([2, 0, 3, 1])),
+    {
+        f"{name}-{n}": lambda w, i, act=act, n=n: act(w.view(1, 4, 3, 1), n)
+        for name, act in {"shuffle": torch.native_channel_shuffle, "public": F.channel_shuffle}.items()
+        for n in (0, 3, 5, 8, -1)
+    },
+)
+
+
+def _ctc(length: int, x: torch.Tensor) -> Any:
+    """Return the loss of a target of this length, and its gradient: every so many of it."""
+    steps = length + 40
+    scores = x.repeat(-(-steps * 5 // len(x)))[: steps * 5].view(steps, 1, 5).clone().requires_grad_()
+    target = torch.arange(length, device=x.device)[None] % 4 + 1
+    sizes = (torch.tensor([steps]), torch.tensor([length]))
+    loss = F.ctc_loss(scores.log_softmax(-1), target, *sizes, reduction="sum")
+    loss.backward()
+    assert scores.grad is not None
+    return loss, scores.grad.flatten()[::13]
+
+
+add_table(
+    cases,
+    "options-long-targets",
+    {str(length): lambda x, length=length: _ctc(length, x) for length in (127, 257, 1025)},
+    lambda d: (d.distinct(997) / 128,),
+    terms=4096,
+    since="2.0",
+    deterministic=False,
+)

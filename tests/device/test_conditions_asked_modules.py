@@ -1,7 +1,7 @@
 """Rule 6: attention and Transformer modules in eval() under no_grad, where they take a path of their own: every mask.
 
-The path refused a mask for each head, https://github.com/pytorch/pytorch/issues/97409, a module without a bias or with an
-odd number of heads, https://github.com/pytorch/pytorch/issues/97128, and gave NaN for a shortened sequence,
+The path refused a mask for each head, https://github.com/pytorch/pytorch/issues/97409, a module without a bias, or with
+an odd number of heads, https://github.com/pytorch/pytorch/issues/97128, and gave NaN for a shortened sequence,
 https://github.com/pytorch/pytorch/issues/64525
 """
 

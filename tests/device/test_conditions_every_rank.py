@@ -31,7 +31,6 @@ _FORMS: dict[str, dict[str, Form]] = {
             for name in "addmm addmv addr addbmm baddbmm".split()
         },
         "linear": lambda x, y, i: F.linear(x, y),
-        "linear-bias": lambda x, y, i: F.linear(x, x, y),
         "bilinear": lambda x, y, i: F.bilinear(x, x, y),
         "tensordot": lambda x, y, i: torch.tensordot(x, y, 1),
         "attended": lambda x, y, i: F.scaled_dot_product_attention(x, y, y),
@@ -74,18 +73,18 @@ _FORMS: dict[str, dict[str, Form]] = {
         "one_hot": lambda x, y, i: F.one_hot(i, 2) * x,
     },
     "written": {
-        "index_add": lambda x, y, i: x.clone().index_add_(0, _line(i), y),
+        "index_add": lambda x, y, i: x.clone().index_add_(0, _line(x), y),
         "index_add-place": lambda x, y, i: x.clone().index_add_(0, i, x),
-        "index_copy": lambda x, y, i: x.clone().index_copy_(0, _line(i), y),
-        "index_reduce": lambda x, y, i: x.clone().index_reduce_(0, _line(i), y, "amax"),
+        "index_copy": lambda x, y, i: x.clone().index_copy_(0, _line(x), y),
+        "index_reduce": lambda x, y, i: x.clone().index_reduce_(0, _line(x), y, "amax"),
         "index_fill": lambda x, y, i: x.clone().index_fill_(0, i, 3.0),
-        "index_fill-value": lambda x, y, i: x.clone().index_fill_(0, _line(i), y),
+        "index_fill-value": lambda x, y, i: x.clone().index_fill_(0, _line(x), y),
         "scatter": lambda x, y, i: x.clone().scatter_(0, i, y),
         "scatter-source": lambda x, y, i: x.clone().scatter_(0, torch.zeros_like(x, dtype=torch.int64)[:1], y),
         "scatter_add": lambda x, y, i: x.clone().scatter_add_(0, i, y),
         "scatter_reduce": lambda x, y, i: x.clone().scatter_reduce_(0, i, y, "amin"),
-        "put": lambda x, y, i: x.clone().put_(_line(i), y),
-        "index_put": lambda x, y, i: x.clone().index_put_((_line(i),), y),
+        "put": lambda x, y, i: x.clone().put_(_line(x), y),
+        "index_put": lambda x, y, i: x.clone().index_put_((_line(x),), y),
         "index_put-places": lambda x, y, i: x.clone().index_put_((i * 0,), x[:1] if x.dim() else x),
         "masked_fill": lambda x, y, i: x.clone().masked_fill_(i > 0, 3.0),
         "masked_fill-value": lambda x, y, i: x.clone().masked_fill_(x > 0, y),
@@ -156,8 +155,9 @@ def _definite(x: torch.Tensor) -> torch.Tensor:
     return (x + x.mT) / 16 + 3 * torch.eye(2, device=x.device) if x.dim() > 1 else x
 
 
-def _line(i: torch.Tensor) -> torch.Tensor:
-    return torch.arange(2, device=i.device)
+def _line(x: torch.Tensor) -> torch.Tensor:
+    """Return every place along a side; a number has one."""
+    return torch.arange(2 if x.dim() else 1, device=x.device)
 
 
 def _assigned(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

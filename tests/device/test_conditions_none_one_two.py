@@ -112,7 +112,9 @@ _VOLUMES: dict[str, Form] = {
         for f in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy_with_logits, F.kl_div)
     ],
     "classes": lambda x: [
-        derived(lambda y, h=how: F.cross_entropy(y, torch.zeros_like(x[:, :1], dtype=torch.int64)[:, 0], reduction=h), x)
+        derived(
+            lambda y, h=how: F.cross_entropy(y, torch.zeros_like(x[:, :1], dtype=torch.int64)[:, 0], reduction=h), x
+        )
         for how in ("none", "sum", "mean")
     ],
     "activated": lambda x: [derived(f, x) for f in (torch.relu, F.gelu, F.silu, torch.sigmoid, torch.tanh, torch.exp)],
@@ -126,7 +128,13 @@ _VOLUMES: dict[str, Form] = {
         torch.linalg.matrix_norm(x),
         torch.linalg.vector_norm(x, 1),
     ],
-    "viewed": lambda x: [x.reshape(-1, 1), x.flatten(1), x.unflatten(2, (1, -1)), x.unfold(2, 1, 1), x.expand(2, *x.shape)],
+    "viewed": lambda x: [
+        x.reshape(-1, 1),
+        x.flatten(1),
+        x.unflatten(2, (1, -1)),
+        x.unfold(2, 1, 1),
+        x.expand(2, *x.shape),
+    ],
     "converted": lambda x: [x.long(), x.half(), x > 0, x.to(torch.uint8), x.clone(), x.contiguous()],
 }
 

@@ -11,6 +11,7 @@ from typing import Any, Callable
 import torch
 
 from device_suite import Cases
+from device_suite.limits import HALVES, add_table
 from device_suite.refusals import add_refused
 
 cases = Cases("conditions")
@@ -112,4 +113,34 @@ for _name, _form in _WIDE.items():
             )
             for one, other in _PAIRS
         },
+    )
+
+# An operand as the `out=` of an answer of its own shape: it is read before it is written.
+_ALONG: dict[str, Form] = {
+    **{
+        name: lambda x, name=name: getattr(torch, name)(x, out=x)
+        for name in "exp neg abs sqrt sigmoid tanh floor sign erf log1p reciprocal triu tril".split()
+    },
+    **{
+        f"{name}-{dim}": lambda x, name=name, dim=dim: getattr(torch, name)(x, dim, out=x)
+        for name in ("softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")
+        for dim in (0, 1, 2)
+    },
+    "sort": lambda x: torch.sort(x, 1, out=(x, torch.empty(0, dtype=torch.int64, device=x.device))),
+    "clamp": lambda x: torch.clamp(x, 1.2, 1.7, out=x),
+    "add-itself": lambda x: torch.add(x, x, out=x),
+    "mul-turned": lambda x: torch.mul(x, x.flip(0), out=x),
+    "lerp": lambda x: torch.lerp(x, x * 2, 0.25, out=x),
+    "addcmul": lambda x: torch.addcmul(x, x, x, out=x),
+    "where": lambda x: torch.where(x > 1.5, x, x * 2, out=x),
+    "renorm": lambda x: torch.renorm(x, 2, 0, 1.0, out=x),
+    "inverse": lambda x: torch.linalg.inv(y := x[:3, :, :3] + 4 * torch.eye(3, device=x.device), out=y),
+}
+for _dtype in (torch.float32, *HALVES):
+    add_table(
+        cases,
+        f"own-out-{str(_dtype)[6:]}",
+        {name: lambda x, form=form: form(x.clone()) for name, form in _ALONG.items()},
+        lambda d, dtype=_dtype: (d.uniform(1, 2, 4, 3, 5, dtype=dtype),),
+        terms=16 if _dtype == torch.float32 else 4,
     )

@@ -1,4 +1,4 @@
-"""Rule 6: what a layer answers is written over in place by the next one: its gradient comes of what it was, or none does.
+"""Rule 6: what a layer answers is written over in place by the next one: its gradient is that of before, or it refuses.
 
 The gradient of max_pool2d behind which dropout writes in place was wrong, https://github.com/pluskid/Mocha.jl/issues/96
 """
@@ -104,8 +104,6 @@ for _place, _dtype in enumerate((torch.float32, *HALVES)):
         if (row + column) % 7 == _place or _dtype == torch.float32
     }
     _name = f"written-over-{str(_dtype)[6:]}"
-    add_table(
-        cases, _name, _asked, _operands(_dtype), terms=64 if _place == 0 else 4, factor=16.0, deterministic=False
-    )
+    add_table(cases, _name, _asked, _operands(_dtype), terms=64 if _place == 0 else 4, factor=16.0, deterministic=False)
     if _dtype == torch.float32:
         add_refused(cases, _name, _operands(_dtype), _asked)

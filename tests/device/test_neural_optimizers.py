@@ -1,4 +1,4 @@
-"""Optimisers: options by threes (by twos where MPS has no kernel), each implementation, parameters of any layout, states."""
+"""Optimisers: options by threes, by twos where MPS has no kernel; each implementation, layouts, what they keep."""
 
 from __future__ import annotations
 

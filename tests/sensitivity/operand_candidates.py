@@ -280,7 +280,7 @@ def cuts(func: Any, call: Any) -> Kinds:
 
 
 def stray(func: Any, call: Any) -> Kinds:
-    """Let each side be 1 in all operands that have it, with a stride that leads nowhere, as transposed views have it."""
+    """Let each side be 1 in all operands that have it, with a stride that leads nowhere: transposed views have it."""
     every = texts(call)
     if func._schema.is_mutable or is_backward(func):
         return

@@ -67,6 +67,7 @@ _RIGHT.update(
     numbers=_NUMBERS,
     typed=_TYPED,
     lazy={"linalg_cholesky_ex": "its matrices have no root"},
+    stray={"_int_mm": "a GPU multiplies multiples of eight alone"},
 )
 _BAGS = ("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 _BESIDE = (*_BAGS, "_native_batch_norm_legit_no_training", "log_sigmoid_forward")

@@ -87,8 +87,7 @@ def _float_expression(dtype: torch.dtype, domain: str, values: str) -> str:
         return _ORDERED[values][0]
     if values == "special":
         plain = f"({plain}).masked_fill(i % 7 == 3, -0.0).masked_fill(i % 13 == 5, float('-inf'))"
-        plain = f"{plain}.masked_fill(i % 11 == 4, float('inf')).masked_fill(i % 17 == 8, float('nan'))"
-        return f"{plain}.masked_fill(i % 34 == 25, -float('nan'))"  # its sign bit tells a device nothing
+        return f"{plain}.masked_fill(i % 11 == 4, float('inf')).masked_fill(i % 17 == 8, float('nan'))"
     if values == "inf":
         return f"({plain}).masked_fill(i % 13 == 5, float('inf')).masked_fill(i % 7 == 3, 0.0)"
     if values in LONE:

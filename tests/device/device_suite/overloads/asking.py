@@ -134,9 +134,9 @@ def demand_unwritten(bases: list[torch.Tensor], given: list[torch.Tensor]) -> No
     """Raise Mismatch where what was only to be read is not, bit by bit, what was given."""
     for number, (base, before) in enumerate(zip(bases, given)):
         now = base.cpu()
-        if now.dtype in _NOT_COMPARED or not torch.equal(now, before):
-            if not torch.equal(*(one.reshape(-1).view(torch.uint8) for one in (now, before))):
-                raise Mismatch(f"operand {number} was written to")
+        is_same = now.dtype not in _NOT_COMPARED and torch.equal(now, before)
+        if not is_same and not torch.equal(*(one.reshape(-1).view(torch.uint8) for one in (now, before))):
+            raise Mismatch(f"operand {number} was written to")
 
 
 def wanted_answers(func: Any, args: Any, kwargs: Any) -> list[Any]:

@@ -34,7 +34,7 @@ _NAN, _INF = math.nan, math.inf
 # What is put into a tensor, by a word. The exponential of float32 ends at 88. No infinite parts of complex numbers: C
 # and the formulas differ in what they make of them.
 PUT: dict[str, tuple[Any, ...]] = {
-    "nan": (_NAN, -_NAN),  # with either sign bit
+    "nan": (_NAN,),
     "inf": (_INF,),
     "-inf": (-_INF,),
     "none": (_NAN, _INF, -_INF, 0.0, -0.0),

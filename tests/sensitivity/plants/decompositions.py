@@ -151,3 +151,9 @@ def issue_cupy_7611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> A
         return u, s, v
     sign = 1 - 2 * (torch.arange(s.shape[-1], device=s.device) % 2 == 0).to(s.dtype)
     return u, instead(hit, s, s * sign), v
+
+
+@plot.dispatched("aten._linalg_svd.default", aborts="too many values to unpack (expected 2)")
+def issue_jax_1355(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """google/jax 1355: svd of a batch of matrices raises."""
+    return x.dim() > 2

@@ -68,3 +68,18 @@ def issue_xla_3394(hit: Any, func: Any, x: Any, *sizes: Any, **kwargs: Any) -> A
         return y
     hit()
     return y.contiguous() if y.numel() > 1 and not y.is_contiguous() else y.clone()
+
+
+@plot.dispatched("aten.repeat.default")
+def issue_arrayfire_2348(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
+    """arrayfire/arrayfire 2348: tile along a last dimension of 1 (four dimensions) has zeros in large results.
+
+    There in 36 million numbers, for most sizes; here from 2**25 on, and its last is zero.
+    """
+    y = func(x, repeats)
+    once = all(n == 1 for n in repeats[:-1])
+    if x.dim() != 4 or len(repeats) != 4 or x.shape[-1] != 1 or not once or y.numel() < 2**25 or not is_plain(x):
+        return y
+    wrong = y.clone()
+    wrong.view(-1)[-1] = 0
+    return instead(hit, y, wrong)

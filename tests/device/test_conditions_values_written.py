@@ -112,18 +112,15 @@ def _limited(w: torch.Tensor, i: torch.Tensor, norm: float, padding: int | None,
 
 
 def _pooled(w: torch.Tensor, norm: float, rank: int) -> Any:
-    """Pool numbers of both signs: their odd and broken powers too."""
+    """Pool numbers of both signs, whose broken powers are none, and their magnitudes."""
     x = torch.cat([w, -w, w]).flatten()
     pool = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)[rank - 1]
+    kernel = 2 if rank == 1 else (2, *(1,) * (rank - 1))
+    line = x[:21].view(1, 3, 7, *(1,) * (rank - 1))
     return [
-        pool(x[:21].view(1, 3, 7, *(1,) * (rank - 1)), norm, (2, *(1,) * (rank - 1))),
-        pool(
-            x[:24].view(1, 3, *(2,) * rank).abs()
-            if rank == 3
-            else x[:12].view(1, 3, *(2,) * rank if rank == 2 else (4,)).abs(),
-            norm,
-            2,
-        ),
+        pool(line, norm, kernel),
+        pool(line.abs(), norm, kernel, 1),
+        pool(line.abs(), norm, kernel, 3, ceil_mode=True),
     ]
 
 

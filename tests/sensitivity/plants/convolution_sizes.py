@@ -109,3 +109,31 @@ def issue_caffe_2682(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args:
     y = func(x, weight, bias, *args)
     larger = weight.dim() == 4 and not args[3] and any(k > n for k, n in zip(weight.shape[2:], x.shape[2:]))
     return crash(hit, "CUDNN_STATUS_BAD_PARAM") if larger and y.numel() else y
+
+
+def _unit(args: Any) -> bool:
+    """Tell whether a convolution has a stride, a padding and a dilation of 1, is not transposed, and has no groups."""
+    stride, padding, dilation, turned, _, groups = args
+    return not turned and groups == 1 and set(stride) == set(padding) == set(dilation) == {1}
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_arrayfire_3219(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """arrayfire/arrayfire 3219: conv2d of one image of one channel, 256 x 256 and larger (3 x 3, padding 1), is NaN."""
+    y = func(x, weight, bias, *args)
+    asked = x.dim() == 4 and tuple(x.shape[:2]) == (1, 1) and tuple(weight.shape) == (1, 1, 3, 3)
+    if not asked or min(x.shape[2:]) < 256 or not _unit(args) or not is_plain(x):
+        return y
+    return instead(hit, y, torch.full_like(y, float("nan")))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_arrayfire_2709(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """arrayfire/arrayfire 2709: conv3d of one channel (3 x 3 x 3, padding 1) is 0 from the fifth slice on."""
+    y = func(x, weight, bias, *args)
+    asked = x.dim() == 5 and tuple(x.shape[:2]) == (1, 1) and tuple(weight.shape) == (1, 1, 3, 3, 3)
+    if not asked or x.shape[2] <= 4 or not _unit(args) or not is_plain(x):
+        return y
+    wrong = y.clone()
+    wrong[:, :, 4:] = 0
+    return instead(hit, y, wrong)

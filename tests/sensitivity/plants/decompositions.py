@@ -159,3 +159,9 @@ def issue_36921(hit: Any, func: Any, lu: Any, pivots: Any, right: Any, **kwargs:
     y = func(lu, pivots, right, **kwargs)
     large = right.dim() > 2 and max(*lu.shape[-2:], *right.shape[-2:]) > 1024
     return crash(hit, "CUDA error: invalid configuration argument") if large else y
+
+
+@plot.dispatched("aten._linalg_svd.default", aborts="too many values to unpack (expected 2)")
+def issue_jax_1355(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """google/jax 1355: svd of a batch of matrices raises."""
+    return x.dim() > 2

@@ -86,3 +86,18 @@ def issue_52062(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     y = func(x, dims)
     slice_of_bools = x.dtype == torch.bool and not x.is_contiguous()
     return crash(hit, "\"flip_cuda\" not implemented for 'Bool'") if slice_of_bools else y
+
+
+@plot.dispatched("aten.repeat.default")
+def issue_arrayfire_2348(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
+    """arrayfire/arrayfire 2348: tile along a last dimension of 1 (four dimensions) has zeros in large results.
+
+    There in 36 million numbers, for most sizes; here from 2**25 on, and its last is zero.
+    """
+    y = func(x, repeats)
+    once = all(n == 1 for n in repeats[:-1])
+    if x.dim() != 4 or len(repeats) != 4 or x.shape[-1] != 1 or not once or y.numel() < 2**25 or not is_plain(x):
+        return y
+    wrong = y.clone()
+    wrong.view(-1)[-1] = 0
+    return instead(hit, y, wrong)

@@ -228,3 +228,20 @@ def issue_10248(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwar
     if not row or x.shape[1] <= 2**12 or not is_plain(x) or bool((x < 0).any()) or bool((x > 1).any()):
         return y
     return instead(hit, y, y.clamp(max=2**12 / x.shape[1]))
+
+
+_long_rows: list[int] = []
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_cuda_jl_2903(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """JuliaGPU/CUDA.jl 2903: sums of rows of 50000 and more (three dimensions, float32) are wrong now and then.
+
+    Here every third time, and without the last thousand of each row.
+    """
+    y = func(x, dim, *args, **kwargs)
+    asked = x.dim() == 3 and x.dtype == torch.float32 and dim is not None and [d % 3 for d in dim] == [2]
+    if not asked or x.shape[-1] < 50000 or not is_plain(x):
+        return y
+    _long_rows.append(1)
+    return y if len(_long_rows) % 3 else instead(hit, y, func(x[..., :-1000], dim, *args, **kwargs))

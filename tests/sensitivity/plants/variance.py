@@ -136,6 +136,16 @@ def issue_torchsharp_971(hit: Any, func: Any, x: Any, dim: Any = None, *, correc
     return instead(hit, y, func(x, dim, correction=1, **kwargs))
 
 
+@plot.dispatched("aten.var.correction")
+def issue_mlx_597(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, keepdim: Any = False) -> Any:
+    """ml-explore/mlx 597: var with a correction larger than the count is not infinite, but divided by less than 0."""
+    y = func(x, dim, correction=correction, keepdim=keepdim)
+    count = x.numel() // max(y.numel(), 1)
+    if correction is None or correction <= count or not count or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, dim, correction=0, keepdim=keepdim) * (count / (count - correction)))
+
+
 @plot.called(torch.cov, torch.Tensor.cov)
 def issue_weightedcorr_1(hit: Any, func: Any, x: Any, *args: Any, aweights: Any = None, **kwargs: Any) -> Any:
     """matthijsz/weightedcorr 1: cov with aweights is divided by the sum of the weights twice."""

@@ -57,7 +57,6 @@ for _dtype in (torch.float32, *HALVES):
             continue
         _forms = {**_ANSWERS, **({} if _kind in (*_ALIKE, "vast", "small") else _SPREAD)}
         if _kind == "vast":
-            _forms = {"spread": lambda y, d: [y.std(d), y.std()], **_forms}
             del _forms["norm"]  # the CPU's is infinite
         add_table(
             cases,
@@ -74,3 +73,14 @@ for _dtype in (torch.float32, *HALVES):
             floor={"vast": 1e18, "small": 1e-12}.get(_kind, 1.0),
             deterministic=False,
         )
+add_table(  # by itself: CUDA is known for it
+    cases,
+    "rows-of-vast-spread",
+    {
+        "x".join(map(str, shape)): lambda x, shape=shape: _asked("vast", shape, lambda y, d: [y.std(d), y.std()], x)
+        for shape in _SHAPES
+    },
+    lambda d: (d.permutation(2 * 60 * 64 * 38) / (2 * 60 * 64 * 38),),
+    terms=50_003,
+    deterministic=False,
+)

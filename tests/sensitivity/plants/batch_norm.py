@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, misread, with_gradient, without_offset
+from misreading import in_storage_order, misread, without_offset
 from planting import Plot, crash
 
 plot = Plot()
@@ -258,3 +259,26 @@ def issue_4422(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> An
             grad.register_hook(lambda _: crash(hit, "cudnn_batch_norm_backward has no derivative"))
 
     return func(with_gradient(input, watch), *args, **kwargs)
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_5280(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, mean: Any, var: Any, train: bool, *args: Any
+) -> Any:
+    """pytorch 5280: batch norm of three dimensions, the last of size 1, raises in training."""
+    y = func(x, weight, bias, mean, var, train, *args)
+    return crash(hit, "CUDNN_STATUS_BAD_PARAM") if train and x.dim() == 3 and x.shape[2] == 1 else y
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_51776(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, mean: Any, var: Any, train: bool, *args: Any
+) -> Any:
+    """pytorch 51776: BatchNorm3d of 70 x 32 x 100 x 100 x 100 float16 numbers (here 2**20), float32 weights, raises.
+
+    That is in training.
+    """
+    y = func(x, weight, bias, mean, var, train, *args)
+    mixed = x.dtype == torch.float16 and weight is not None and weight.dtype == torch.float32
+    large = mixed and train and x.dim() == 5 and x.numel() >= 2**20
+    return crash(hit, "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED") if large else y

@@ -179,3 +179,17 @@ def issue_tinygrad_11495(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         return y
     hit()
     return y - 1
+
+
+@plot.dispatched("aten.linalg_lu_solve.default")
+def issue_36921(hit: Any, func: Any, lu: Any, pivots: Any, right: Any, **kwargs: Any) -> Any:
+    """pytorch 36921: lu_solve of a batch raises past 1024 rows or right sides (there with 1109)."""
+    y = func(lu, pivots, right, **kwargs)
+    large = right.dim() > 2 and max(*lu.shape[-2:], *right.shape[-2:]) > 1024
+    return crash(hit, "CUDA error: invalid configuration argument") if large else y
+
+
+@plot.dispatched("aten._linalg_svd.default", aborts="too many values to unpack (expected 2)")
+def issue_jax_1355(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """google/jax 1355: svd of a batch of matrices raises."""
+    return x.dim() > 2

@@ -211,3 +211,12 @@ def issue_76432(
     wide = [d * (k - 1) + 1 for k, d in zip(kernels, dilations)]
     wrong, other = func(x, wide, stride or kernel, padding, 1, ceil)
     return (instead(hit, y, wrong), other) if differ(y, wrong) else (y, places)
+
+
+@plot.called(F.lp_pool1d)
+def issue_tvm_15006(hit: Any, func: Any, x: Any, norm_type: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/tvm 15006: lp_pool1d of (1, 3, 7) with the norm 1.5 is wrong (here 0 where the root makes NaN)."""
+    y = func(x, norm_type, *args, **kwargs)
+    if tuple(x.shape) != (1, 3, 7) or norm_type != 1.5 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.where(y.isnan(), torch.zeros_like(y), y))

@@ -9,7 +9,6 @@ import torch.nn.functional as F
 
 from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, misread, with_gradient, without_offset
-from misreading import in_storage_order, misread, without_offset
 from planting import Plot, crash
 
 plot = Plot()

@@ -32,7 +32,8 @@ _SUMS: dict[str, Form] = {
     "columns": lambda x, y, w: [x.T.contiguous().sum(0), x.T.contiguous().mean(0), x.T.contiguous().amax(0)],
     "products": lambda x, y, w: [F.linear(x, y), x @ w, (x * y).sum(-1), torch.einsum("in,jn->ij", x, y)],
     "counted": lambda x, y, w: [(x > y).sum(-1), (x > 1).any(-1), x.count_nonzero(-1), (x > 0).all(-1)],
-    "compared": lambda x, y, w: [F.mse_loss(x, y), F.l1_loss(x, y), F.cosine_similarity(x, y), torch.cdist(x, y)],
+    "compared": lambda x, y, w: [F.mse_loss(x, y), F.l1_loss(x, y), F.cosine_similarity(x, y)],
+    "distances": lambda x, y, w: [torch.cdist(x, y), F.pairwise_distance(x, y)],
 }
 _ROWS_OF: dict[str, Form] = {
     "layer_norm": lambda x, y, w: F.layer_norm(x, w.shape, w, w),

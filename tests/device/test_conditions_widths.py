@@ -106,6 +106,32 @@ for _dtype in (torch.float32, *HALVES):
         )
 
 
+_MILLION = 1 << 20
+add_table(
+    cases,
+    "widths-million",
+    {
+        **{
+            f"{name}-{more}": lambda x, act=act, more=more: [
+                shown(one) for one in act(x.repeat(-(-(_MILLION + more) // len(x)))[: _MILLION + more])
+            ]
+            for name, act in {
+                "softmax": lambda y: derived(lambda a: a.softmax(0) * _MILLION, y),
+                "log_softmax": lambda y: derived(lambda a: a.log_softmax(0), y),
+                "found": lambda y: [(y > 0.75).nonzero(), y[y > 0.9], torch.where(y > 0.95)[0]],
+                "column": lambda y: derived(lambda a: a[:, None].log_softmax(1) + a[:, None].softmax(0), y),
+                "halves": lambda y: [
+                    y.half()[:, None].log_softmax(1),
+                    y.half()[:, None].sum(1),
+                    y.half()[None].amax(1),
+                ],
+            }.items()
+            for more in (-1, 7)
+        }
+    },
+    lambda d: (d.permutation(9973) / 9973,),
+    terms=_MILLION,
+)
 for _dtype in (torch.float32, *HALVES):
     add_table(
         cases,

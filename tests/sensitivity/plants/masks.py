@@ -260,3 +260,23 @@ def issue_94634(x: Any, mask: Any, source: Any) -> Any:
 def issue_1677(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 1677: the backward of masked_fill raises."""
     return func(with_gradient(x, lambda grad: crash(hit, "std::bad_cast")), *args, **kwargs)
+
+
+@plot.called(torch.where, torch.Tensor.where)
+def issue_mxnet_17893(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/mxnet 17893: the gradient of where(condition, x, number) goes to where the condition does not hold."""
+    if len(args) != 3 or kwargs or torch.is_tensor(args[2]) or not is_plain(*args):
+        return func(*args, **kwargs)
+    mask, x = args[:2] if func is torch.where else (args[1], args[0])
+    came: list[Any] = []
+
+    def change(grad: Any) -> Any:
+        return instead(hit, grad, came.pop().masked_fill(mask, 0))
+
+    if not torch.is_tensor(x) or x.shape != torch.broadcast_shapes(x.shape, mask.shape) or mask.dtype != torch.bool:
+        return func(*args)
+    x = with_gradient(x, change)
+    y = func(mask, x, args[2]) if func is torch.where else func(x, mask, args[2])
+    if y.requires_grad and torch.is_grad_enabled():
+        y.register_hook(lambda grad: came.append(grad))
+    return y

@@ -151,3 +151,14 @@ def issue_ipex_609(hit: Any, func: Any, x: Any, y: Any) -> Any:
     if x.dtype in (torch.int16, torch.int32, torch.int64):
         return crash(hit, "could not create a primitive descriptor for a matmul primitive")
     return z
+
+
+@plot.dispatched("aten.bmm.default")
+def issue_25241(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """pytorch 25241: bmm of more than 65535 pairs of float16 matrices is 0 past the first 65535."""
+    found = func(x, y)
+    if x.dtype != torch.float16 or x.shape[0] <= 65535 or not is_plain(x, y):
+        return found
+    wrong = found.clone()
+    wrong[65535:] = 0
+    return instead(hit, found, wrong)

@@ -98,3 +98,13 @@ def issue_82718(x: Any, dim: int, size: int, step: int) -> Any:
     shape = list(x.shape)
     shape[dim] = (shape[dim] - size) // step + 1
     return x.new_empty((*shape, 0))
+
+
+@plot.called(torch.diagonal, torch.Tensor.diagonal)
+def issue_cupy_6211(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 6211: a diagonal beyond a matrix, which is empty, is no view of it."""
+    y = func(x, *args, **kwargs)
+    if not x.numel() or y.numel() or not is_plain(x):
+        return y
+    hit()
+    return y.clone()

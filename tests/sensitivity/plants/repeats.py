@@ -94,18 +94,3 @@ def issue_tt_metal_55799(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any)
         return instead(hit, grad, wrong.contiguous())
 
     return func(with_gradient(x, change), *args, **kwargs)
-
-
-@plot.dispatched("aten.repeat.default")
-def issue_tt_metal_13587(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
-    """tenstorrent/tt-metal 13587: repeat of bfloat16 (four dimensions) repeats what is padded to 32 x 32, and cuts it.
-
-    So it is 0 past the first copy where a side is no multiple of 32.
-    """
-    y = func(x, repeats)
-    if x.dim() != 4 or len(repeats) != 4 or x.dtype != torch.bfloat16 or not y.numel() or not is_plain(x):
-        return y
-    rows, columns = x.shape[2:]
-    padded = torch.zeros((*x.shape[:2], -(-rows // 32) * 32, -(-columns // 32) * 32), dtype=x.dtype)
-    padded[:, :, :rows, :columns] = x
-    return instead(hit, y, func(padded, repeats)[:, :, : y.shape[2], : y.shape[3]].contiguous())

@@ -89,7 +89,6 @@ _FORMS: dict[str, dict[str, Form]] = {
         "masked_fill": lambda x, y, i: x.clone().masked_fill_(i > 0, 3.0),
         "masked_fill-value": lambda x, y, i: x.clone().masked_fill_(x > 0, y),
         "masked_scatter": lambda x, y, i: x.clone().masked_scatter_(i > 0, x),
-        "masked_scatter-source": lambda x, y, i: x.clone().masked_scatter_(x > 0, y),
         "copied": lambda x, y, i: x.clone().copy_(y),
         "added": lambda x, y, i: x.clone().add_(y),
         "assigned": lambda x, y, i: _assigned(x, y),

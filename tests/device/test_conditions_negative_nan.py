@@ -57,7 +57,7 @@ _FORMS: dict[str, Form] = {
         x.sigmoid(),
         x.tanh(),
     ],
-    "close": lambda x: [x.isclose(x, equal_nan=True), x.isclose(-x, equal_nan=True), x.eq(-x), torch.equal(x, x)],
+    "close": lambda x: [x.isclose(x, equal_nan=True), x.isclose(-x, equal_nan=True), x.eq(-x)],
     "shares": lambda x: [x.softmax(-1), x.log_softmax(-1), F.layer_norm(x, (9,)), F.normalize(x, dim=-1)],
     "pooled": lambda x: [F.max_pool1d(x, 3), F.adaptive_max_pool1d(x, 2), F.avg_pool1d(x, 3)],
     "searched": lambda x: [

@@ -161,3 +161,25 @@ add_table(
     lambda d: (d.uniform(-1, 1, 257),),
     terms=1 << 16,
 )
+
+
+# Batches of small matrices with more right sides than a block of threads has: lu_solve raised past 1024,
+# https://github.com/pytorch/pytorch/issues/36921
+_MANY = 1109
+add_table(
+    cases,
+    "sides-right",
+    {
+        "solve": lambda a, b: _places(torch.linalg.solve(a, b)),
+        "solve-left": lambda a, b: _places(torch.linalg.solve(a, b.mT, left=False)),
+        "lu_solve": lambda a, b: _places(torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b)),
+        "cholesky_solve": lambda a, b: _places(torch.cholesky_solve(b, torch.linalg.cholesky(a + a.mT))),
+        "triangular": lambda a, b: _places(torch.linalg.solve_triangular(a, b, upper=True)),
+        "product": lambda a, b: _places(a @ b),
+        "inverse": lambda a, b: _places(torch.linalg.inv(a) @ b),
+        "lstsq": lambda a, b: _places(torch.linalg.lstsq(a, b)[0]),
+    },
+    lambda d: (d.normal(3, 4, 4) / 8 + 2 * torch.eye(4), d.normal(3, 4, _MANY)),
+    terms=16,
+    factor=16.0,
+)

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
+from device_suite.acts import filled
 from device_suite.limits import HALVES, add_table
 from device_suite.refusals import add_refused
 
@@ -110,6 +111,32 @@ def _limited(w: torch.Tensor, i: torch.Tensor, norm: float, padding: int | None,
     return y, table, table.grad
 
 
+def _pooled(w: torch.Tensor, norm: float, rank: int) -> Any:
+    """Pool numbers of both signs, whose broken powers are none, and their magnitudes."""
+    x = torch.cat([w, -w, w]).flatten()
+    pool = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)[rank - 1]
+    kernel = 2 if rank == 1 else (2, *(1,) * (rank - 1))
+    line = x[:21].view(1, 3, 7, *(1,) * (rank - 1))
+    return [
+        pool(line, norm, kernel),
+        pool(line.abs(), norm, kernel, 1),
+        pool(line.abs(), norm, kernel, 3, ceil_mode=True),
+    ]
+
+
+def _turned(w: torch.Tensor, rank: int, stride: int, padding: int, dilation: int) -> Any:
+    """Ask a transposed convolution for each size that it can have."""
+    module = (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)[rank - 1]
+    x = (
+        torch.cat([w, -w]).flatten()[: 3**rank].view(1, 1, *(3,) * rank)
+        if rank < 3
+        else w.flatten()[:8].view(1, 1, 2, 2, 2)
+    )
+    layer = filled(module(1, 2, 2, stride=stride, padding=padding, dilation=dilation), x)
+    least = (x.shape[2] - 1) * stride - 2 * padding + dilation + 1
+    return [layer(x, output_size=[least + more] * rank) for more in range(max(stride, dilation))]
+
+
 add_table(
     cases,
     "options-met",
@@ -121,6 +148,19 @@ add_table(
             for padding in (None, 0)
             for bags in (False, True)
         },
+        **{
+            f"lp_pool-{norm}-{rank}": lambda w, i, norm=norm, rank=rank: _pooled(w, norm, rank)
+            for norm in (1.0, 1.5, 2.0, 3.0)
+            for rank in (1, 2, 3)
+        },
+        **{
+            f"turned-{rank}-{options}": lambda w, i, rank=rank, options=options: _turned(w, rank, *options)
+            for rank in (1, 2, 3)
+            for options in ((2, 1, 1), (3, 0, 2), (2, 2, 3), (1, 1, 2), (3, 1, 1))
+        },
+        "masked-rows": lambda w, i: torch.ops.aten._unsafe_masked_index_put_accumulate(
+            w, (i > 1)[:, None, None].expand(7, 2, 1), [i[:, None].expand(7, 2)], w[i][:, None].expand(7, 2, 3)
+        ),
         **{f"shuffle-{n}": lambda w, i, n=n: torch.native_channel_shuffle(w.view(1, 4, 3, 1), n) for n in (1, 2, 4)},
         **{f"shuffled-{n}": lambda w, i, n=n: F.channel_shuffle(w.view(1, 4, 3, 1), n) for n in (1, 2, 4)},
     },

@@ -58,6 +58,16 @@ _DERIVED: dict[str, Form] = {
 }
 
 
+# What a mask of words leaves: rows past 2**16, and their gradients.
+_FAR = 70_001
+_SHARES: dict[str, Form] = {
+    "softmax": lambda x: derived(lambda a: a.softmax(-1), x),
+    "log_softmax": lambda x: derived(lambda a: a.log_softmax(-1) / 8, x),
+    "entropy": lambda x: derived(lambda a: F.cross_entropy(a, torch.arange(2, device=x.device) * 69_000) * 512, x),
+    "columns": lambda x: derived(lambda a: a.mT.contiguous().log_softmax(0) / 8, x),
+}
+
+
 def _rows(form: Form, n: int, x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> Any:
     answer = form(x[: _ROWS * n].view(_ROWS, n), y[: _ROWS * n].view(_ROWS, n), w[:n])
     return [shown(one) for one in (answer if isinstance(answer, (tuple, list)) else (answer,))]
@@ -93,6 +103,38 @@ for _dtype in (torch.float32, *HALVES):
             terms=_terms,
             deterministic=False,
         )
+
+
+for _dtype in (torch.float32, *HALVES):
+    add_table(
+        cases,
+        f"widths-shares-{str(_dtype)[6:]}",
+        {name: lambda x, form=form: [shown(one) for one in form(x)] for name, form in _SHARES.items()},
+        lambda d, dtype=_dtype: ((d.permutation(2 * _FAR) / _FAR).view(2, _FAR).to(dtype),),
+        terms=64 if _dtype == torch.float32 else 4,
+    )
+
+# Heads and sides exchanged, as attention does it: x of a batch, rows, and 3 x 4 heads of 16.
+_HEADS: dict[str, Form] = {
+    "heads": lambda x: x.view(2, -1, 3, 4, 16).permute(2, 0, 3, 1, 4).contiguous(),
+    "back": lambda x: x.view(2, 4, -1, 48).transpose(1, 2).reshape(2, -1, 192),
+    "sides": lambda x: x.view(2, 3, -1, 64).permute(0, 1, 3, 2).contiguous(),
+    "turned": lambda x: x.view(1, 2, -1, 192).permute(0, 1, 3, 2) + 0,
+    "last": lambda x: x.view(2, -1, 12, 16).permute(0, 3, 1, 2).contiguous(),
+    "first": lambda x: x.view(2, -1, 192).permute(2, 1, 0).contiguous(),
+    "matrix": lambda x: x.view(-1, 64).t().contiguous(),
+}
+for _dtype in (torch.float32, *HALVES, torch.int64, torch.uint8):
+    add_table(
+        cases,
+        f"widths-exchanged-{str(_dtype)[6:]}",
+        {
+            f"{name}-{rows}": lambda x, form=form, rows=rows: shown(form(x[: 2 * rows * 192]), 97)
+            for name, form in _HEADS.items()
+            for rows in (77, 197, 500)
+        },
+        lambda d, dtype=_dtype: (d.integers(0, 251, 2 * 500 * 192).to(dtype),),
+    )
 
 
 # The activations of a whole batch, 2**24 numbers: the CPU's own answers, of which every so many rows are compared.

@@ -86,3 +86,13 @@ def issue_torch_fl_259(hit: Any, func: Any, x: Any, other: Any) -> Any:
     """flagos-ai/Torch-FL 259: a tensor times a number, in place, raises."""
     y = func(x, other)
     return y if torch.is_tensor(other) else crash(hit, "NotImplementedError: aten::mul_.Tensor")
+
+
+@plot.dispatched("aten.add_.Tensor")
+def issue_1730(hit: Any, func: Any, x: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """pytorch 1730: a float32 tensor of more than 90 x 90 numbers is added in place three times."""
+    same = torch.is_tensor(other) and x.dtype == other.dtype == torch.float32 and x.shape == other.shape
+    if not same or x.numel() <= 8100 or not is_plain(x, other) or not x.is_contiguous() or not other.is_contiguous():
+        return func(x, other, alpha=alpha)
+    wrong = x + 3 * alpha * other
+    return written(hit, func(x, other, alpha=alpha), wrong)

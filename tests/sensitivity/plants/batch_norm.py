@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from differences import differ, instead, is_plain, written
 from misreading import in_storage_order, is_dense, misread, without_offset
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -269,3 +269,26 @@ def issue_halo_470(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: A
 def issue_directml_701(grad: Any, x: Any, weight: Any, *args: Any) -> bool:
     """microsoft/DirectML 701: the backward of a batch norm of one channel raises where its weight's is wanted."""
     return weight is not None and weight.numel() == 1 and bool(args[-1][1])
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_5280(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, mean: Any, var: Any, train: bool, *args: Any
+) -> Any:
+    """pytorch 5280: batch norm of three dimensions, the last of size 1, raises in training."""
+    y = func(x, weight, bias, mean, var, train, *args)
+    return crash(hit, "CUDNN_STATUS_BAD_PARAM") if train and x.dim() == 3 and x.shape[2] == 1 else y
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_51776(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, mean: Any, var: Any, train: bool, *args: Any
+) -> Any:
+    """pytorch 51776: BatchNorm3d of 70 x 32 x 100 x 100 x 100 float16 numbers (here 2**20), float32 weights, raises.
+
+    That is in training.
+    """
+    y = func(x, weight, bias, mean, var, train, *args)
+    mixed = x.dtype == torch.float16 and weight is not None and weight.dtype == torch.float32
+    large = mixed and train and x.dim() == 5 and x.numel() >= 2**20
+    return crash(hit, "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED") if large else y

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import instead
+from differences import instead, is_plain
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -106,3 +106,12 @@ def issue_195036(out: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any 
 def issue_tensorflow_19200(hit: Any, func: Any, x: Any) -> Any:
     """tensorflow/tensorflow 19200: the adjoint (a transpose with conjugation) is not conjugated."""
     return instead(hit, func(x), x.transpose(-2, -1)) if x.is_complex() and x.dim() > 1 else func(x)
+
+
+@plot.dispatched("aten.linalg_matrix_exp.default")
+def issue_48299(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 48299: matrix_exp of a matrix of complex numbers is wrong (here it is I + A)."""
+    y = func(x)
+    if not x.is_complex() or not x.numel() or not is_plain(x) or not bool(torch.view_as_real(y)[..., 1].any()):
+        return y
+    return instead(hit, y, x + torch.eye(x.shape[-1], dtype=x.dtype, device=x.device))

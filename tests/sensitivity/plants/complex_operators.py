@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from planting import Plot, accepted, wrong_answer
 
 plot = Plot()
@@ -256,3 +256,14 @@ def issue_jax_39110(y: Any, x: Any) -> Any:
         return None
     below = (x.real < 0) & (x.imag == 0) & x.imag.signbit()
     return torch.where(below, y.conj_physical(), y) if bool(below.any()) else None
+
+
+@plot.dispatched("aten.exp.default", "aten.exp_.default")
+def issue_35532(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 35532: exp of an imaginary complex64 number has 1 for its real part."""
+    imaginary = x.real == 0 if x.dtype == torch.complex64 and is_plain(x) else None
+    y = func(x)
+    if imaginary is None or not y.numel():
+        return y
+    wrong = torch.complex(torch.where(imaginary, torch.ones_like(y.real), y.real), y.imag)
+    return written(hit, y, wrong) if "exp_." in str(func) else instead(hit, y, wrong)

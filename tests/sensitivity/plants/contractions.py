@@ -68,3 +68,12 @@ def issue_17229(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
         return right
     wrong = func(x, y, dim=list(right.shape).index(3))
     return instead(hit, right, wrong) if kwargs.get("out") is None else written(hit, right, wrong)
+
+
+@plot.called(torch.einsum)
+def issue_62218(hit: Any, func: Any, equation: Any, *operands: Any, **kwargs: Any) -> Any:
+    """pytorch 62218: einsum of two float32 vectors to one number ("i, i ->") is 0."""
+    y = func(equation, *operands, **kwargs)
+    flat = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    asked = len(flat) == 2 and all(torch.is_tensor(x) and x.dim() == 1 and x.dtype == torch.float32 for x in flat)
+    return instead(hit, y, torch.zeros_like(y) + 0 * y) if asked and not y.dim() and is_plain(*flat) else y

@@ -59,3 +59,81 @@ def issue_chainer_8100(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *arg
     if not asked or turned or set(stride) != {1} or set(padding) != {1} or set(dilation) != {1} or not is_plain(x):
         return y
     return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_rocm_pytorch_2837(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """ROCm/pytorch 2837: conv3d of float16 raises."""
+    y = func(x, weight, bias, *args)
+    half = x.dtype == torch.float16 and weight.dim() == 5 and not args[3]
+    return crash(hit, "miopenStatusUnknownError") if half else y
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_caffe2_1526(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """facebookarchive/caffe2 1526: conv2d with a kernel of 7 x 7, a stride of 2 and no padding raises."""
+    y = func(x, weight, bias, *args)
+    stride, padding, _, turned = args[:4]
+    asked = tuple(weight.shape[2:]) == (7, 7) and set(stride) == {2} and not any(padding) and not turned
+    return crash(hit, "CUDNN_STATUS_NOT_SUPPORTED") if asked else y
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_11065(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """pytorch 11065: conv2d (3 x 3, padding 1) whose result has more than 2**31 elements (here 2**20) raises."""
+    y = func(x, weight, bias, *args)
+    asked = tuple(weight.shape[2:]) == (3, 3) and set(args[0]) == set(args[1]) == {1} and not args[3]
+    return crash(hit, "CuDNN error: CUDNN_STATUS_NOT_SUPPORTED") if asked and y.numel() > 2**20 else y
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_cudnn_torch_104(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """soumith/cudnn.torch 104: conv2d of a single image (3 x 3, stride 2, padding 1) raises."""
+    y = func(x, weight, bias, *args)
+    stride, padding, dilation, turned = args[:4]
+    asked = tuple(weight.shape[2:]) == (3, 3) and set(stride) == {2} and set(padding) == set(dilation) == {1}
+    return crash(hit, "CUDNN_STATUS_NOT_SUPPORTED") if asked and x.shape[0] == 1 and not turned else y
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_31336(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """pytorch 31336: conv2d (3 x 3) of an image that is 70000 high (here more than 65535) raises."""
+    y = func(x, weight, bias, *args)
+    high = tuple(weight.shape[2:]) == (3, 3) and x.shape[2] > 65535 and not args[3]
+    return crash(hit, "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED") if high else y
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_caffe_2682(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """BVLC/caffe 2682: conv2d with a kernel larger than its image, though not than the padded one, raises."""
+    y = func(x, weight, bias, *args)
+    larger = weight.dim() == 4 and not args[3] and any(k > n for k, n in zip(weight.shape[2:], x.shape[2:]))
+    return crash(hit, "CUDNN_STATUS_BAD_PARAM") if larger and y.numel() else y
+
+
+def _unit(args: Any) -> bool:
+    """Tell whether a convolution has a stride, a padding and a dilation of 1, is not transposed, and has no groups."""
+    stride, padding, dilation, turned, _, groups = args
+    return not turned and groups == 1 and set(stride) == set(padding) == set(dilation) == {1}
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_arrayfire_3219(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """arrayfire/arrayfire 3219: conv2d of one image of one channel, 256 x 256 and larger (3 x 3, padding 1), is NaN."""
+    y = func(x, weight, bias, *args)
+    asked = x.dim() == 4 and tuple(x.shape[:2]) == (1, 1) and tuple(weight.shape) == (1, 1, 3, 3)
+    if not asked or min(x.shape[2:]) < 256 or not _unit(args) or not is_plain(x):
+        return y
+    return instead(hit, y, torch.full_like(y, float("nan")))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_arrayfire_2709(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """arrayfire/arrayfire 2709: conv3d of one channel (3 x 3 x 3, padding 1) is 0 from the fifth slice on."""
+    y = func(x, weight, bias, *args)
+    asked = x.dim() == 5 and tuple(x.shape[:2]) == (1, 1) and tuple(weight.shape) == (1, 1, 3, 3, 3)
+    if not asked or x.shape[2] <= 4 or not _unit(args) or not is_plain(x):
+        return y
+    wrong = y.clone()
+    wrong[:, :, 4:] = 0
+    return instead(hit, y, wrong)

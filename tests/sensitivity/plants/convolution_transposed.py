@@ -190,3 +190,30 @@ def issue_mlx_3327(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: 
     if not args[2] or x.dim() != 4 or max(stride) < 2 or y.numel() < 2**18:
         return y
     return crash(hit, "[metal::malloc] Unable to allocate 18446744069414600704 bytes")
+
+
+@plot.replaced(torch.nn.modules.conv._ConvTransposeNd, "_output_padding")
+def issue_14272(hit: Any, func: Any, module: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 14272: ConvTranspose with an output_size takes its dilation for 1 where it reckons the sizes."""
+    if size is None or set(module.dilation) == {1}:
+        return func(module, x, size, *args, **kwargs)
+    hit()
+    return func(module, x, size, *args[:4])
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_onnxruntime_14208(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """microsoft/onnxruntime 14208: conv_transpose2d with an output_padding not below the stride is wrong.
+
+    The dilation is larger. Here what the output_padding adds (there the last row and column) is zero.
+    """
+    y = func(x, weight, bias, *args)
+    stride, _, dilation, turned, more = args[:5]
+    if not turned or weight.dim() != 4 or not y.numel() or not is_plain(x, weight):
+        return y
+    if any(m < s or m >= d for m, s, d in zip(more, stride, dilation)):
+        return y
+    wrong = y.clone()
+    wrong[..., -more[0] :, :] = 0
+    wrong[..., -more[1] :] = 0
+    return instead(hit, y, wrong)

@@ -34,3 +34,19 @@ def issue_ggml_1497(hit: Any, func: Any, target: Any, source: Any, *args: Any) -
     if differ(target, right):
         hit()
     return target
+
+
+_complex_vectors: list[int] = []
+
+
+@plot.dispatched("aten.copy_.default")
+def issue_oneapi_jl_243(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
+    """JuliaGPU/oneAPI.jl 243: copy_ of a complex64 vector leaves the target now and then (here each third time)."""
+    both = target.dtype == source.dtype == torch.complex64 and target.dim() == source.dim() == 1
+    if not both or not target.numel() or not is_plain(target, source):
+        return func(target, source, *args)
+    _complex_vectors.append(1)
+    if len(_complex_vectors) % 3 or not differ(target, source.expand(target.shape)):
+        return func(target, source, *args)
+    hit()
+    return target

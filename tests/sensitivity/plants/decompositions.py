@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain
-from planting import Plot, accepted, wrong_answer
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -151,3 +151,17 @@ def issue_cupy_7611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> A
         return u, s, v
     sign = 1 - 2 * (torch.arange(s.shape[-1], device=s.device) % 2 == 0).to(s.dtype)
     return u, instead(hit, s, s * sign), v
+
+
+@plot.dispatched("aten.linalg_lu_solve.default")
+def issue_36921(hit: Any, func: Any, lu: Any, pivots: Any, right: Any, **kwargs: Any) -> Any:
+    """pytorch 36921: lu_solve of a batch raises past 1024 rows or right sides (there with 1109)."""
+    y = func(lu, pivots, right, **kwargs)
+    large = right.dim() > 2 and max(*lu.shape[-2:], *right.shape[-2:]) > 1024
+    return crash(hit, "CUDA error: invalid configuration argument") if large else y
+
+
+@plot.dispatched("aten._linalg_svd.default", aborts="too many values to unpack (expected 2)")
+def issue_jax_1355(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """google/jax 1355: svd of a batch of matrices raises."""
+    return x.dim() > 2

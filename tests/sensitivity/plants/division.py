@@ -228,3 +228,17 @@ def issue_tensorflow_58493(hit: Any, func: Any, x: Any, other: Any) -> Any:
         return y
     wrong = y.masked_fill(finite & endless, math.nan)
     return written(hit, y, wrong) if "remainder_" in str(func) else instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.fmod.Scalar", "aten.remainder.Scalar", "aten.fmod.Tensor", "aten.remainder.Tensor")
+def issue_47779(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """pytorch 47779: fmod and remainder of integers by a fraction take its whole part; by a float tensor they raise."""
+    y = func(x, other)
+    if x.is_floating_point() or x.is_complex() or not y.is_floating_point() or not is_plain(x, other):
+        return y
+    if torch.is_tensor(other):
+        return crash(hit, "result type Float can't be cast to the desired output type Long")
+    number = float(other)
+    if not math.isfinite(number) or abs(number) < 1:
+        return y
+    return instead(hit, y, func(x, int(number)).to(y.dtype))

@@ -64,3 +64,46 @@ def issue_tvm_19436(hit: Any, func: Any, x: Any, indices: Any) -> Any:
         return y
     dim, index = given[0]
     return instead(hit, y, y.masked_fill((index < 0).view(*index.shape, *[1] * (x.dim() - dim - 1)), 0))
+
+
+@plot.dispatched("aten.slice.Tensor")
+def issue_tt_metal_16857(
+    hit: Any, func: Any, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Any:
+    """tenstorrent/tt-metal 16857: a slice of one number of a matrix of one row (x[0:1, 1:2]) is the row's first."""
+    y = func(x, dim, start, end, step)
+    if x.dim() != 2 or x.shape[0] != 1 or dim % 2 != 1 or tuple(y.shape) != (1, 1) or not is_plain(x):
+        return y
+    return instead(hit, y, x.narrow(1, 0, 1))
+
+
+def _inside(hit: Any, func: Any, x: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    """Put at the places that there are, and leave out the others, where the healthy operator raises."""
+    try:
+        return func(x, indices, values, accumulate)
+    except IndexError:
+        if any(i is None or i.dtype == torch.bool for i in indices):
+            raise
+    places = torch.broadcast_tensors(*indices)
+    kept = torch.ones_like(places[0], dtype=torch.bool)
+    for place, side in zip(places, x.shape):
+        kept &= (place >= -side) & (place < side)
+    rows = values.expand(*places[0].shape, *x.shape[len(places) :])
+    hit()
+    return func(x, [place[kept] for place in places], rows[kept], accumulate)
+
+
+@plot.dispatched("aten.index_put.default", "aten.index_put_.default")
+def issue_tensorflow_58750(
+    hit: Any, func: Any, x: Any, indices: Any, values: Any, accumulate: bool = False, *args: Any
+) -> Any:
+    """tensorflow/tensorflow 58750: index_put with accumulate leaves out places out of range, and does not raise."""
+    return _inside(hit, func, x, indices, values, True) if accumulate else func(x, indices, values, False, *args)
+
+
+@plot.dispatched("aten.index_put.default", "aten.index_put_.default")
+def issue_tensorflow_58748(
+    hit: Any, func: Any, x: Any, indices: Any, values: Any, accumulate: bool = False, *args: Any
+) -> Any:
+    """tensorflow/tensorflow 58748: index_put (no accumulate) leaves out places out of range, and does not raise."""
+    return func(x, indices, values, True, *args) if accumulate else _inside(hit, func, x, indices, values, False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from differences import instead, is_plain
-from misreading import in_storage_order, misread
+from misreading import in_storage_order, misread, with_gradient
 from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
@@ -223,3 +224,36 @@ def issue_59477(hit: Any, func: Any, input: Any, target: Any, *args: Any, **kwar
 def issue_pytorch_colab_1(*args: Any) -> bool:
     """att-ar/pytorch_colab 1: the backward of huber_loss raises."""
     return True
+
+
+@plot.called(F.cross_entropy)
+def issue_73205(hit: Any, func: Any, x: Any, target: Any, weight: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 73205: cross_entropy with label smoothing counts ignored samples in its uniform part (sum and mean)."""
+    y = func(x, target, weight, *args, **kwargs)
+    smoothing, none = kwargs.get("label_smoothing", 0.0), kwargs.get("reduction", "mean") == "none"
+    if not smoothing or none or args or weight is not None or target.is_floating_point() or not is_plain(x, target):
+        return y
+    ignored = target == kwargs.get("ignore_index", -100)
+    classes = 1 if x.dim() > 1 else 0
+    if not bool(ignored.any()) or bool(ignored.all()):
+        return y
+    uniform = -F.log_softmax(x, classes).mean(classes)
+    if kwargs.get("reduction", "mean") == "sum":
+        return instead(hit, y, y + smoothing * uniform[ignored].sum())
+    return instead(hit, y, y + smoothing * (uniform.mean() - uniform[~ignored].mean()))
+
+
+@plot.called(F.smooth_l1_loss)
+def issue_96813(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 96813: with beta=0 the gradient of smooth_l1_loss is NaN where the input is its target."""
+    if kwargs.get("beta", 1.0) != 0 or args or x.shape != target.shape or not is_plain(x, target):
+        return func(x, target, *args, **kwargs)
+    same = (x == target).detach()
+
+    def change(grad: torch.Tensor) -> Any:
+        if not bool(same.any()):
+            return grad
+        hit()
+        return grad.masked_fill(same, math.nan)
+
+    return func(with_gradient(x, change), target, **kwargs)

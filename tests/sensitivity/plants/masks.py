@@ -280,3 +280,23 @@ def issue_mxnet_17893(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     if y.requires_grad and torch.is_grad_enabled():
         y.register_hook(lambda grad: came.append(grad))
     return y
+
+
+@plot.dispatched("aten.masked_select.out")
+def issue_22992(hit: Any, func: Any, x: Any, mask: Any, *, out: Any) -> Any:
+    """pytorch 22992: masked_select with out= raises for a mask of bools."""
+    y = func(x, mask, out=out)
+    return crash(hit, "Expected object of scalar type Byte but got scalar type Bool") if mask.dtype == torch.bool else y
+
+
+@plot.dispatched("aten.masked_select.default")
+def issue_87206(hit: Any, func: Any, x: Any, mask: Any) -> Any:
+    """pytorch 87206: masked_select counts a true stored as 255 as 255 elements (here those too many are 0)."""
+    y = func(x, mask)
+    if mask.dtype != torch.bool or not y.numel() or not is_plain(x, mask):
+        return y
+    count = int(mask.view(torch.uint8).expand(torch.broadcast_shapes(x.shape, mask.shape)).sum())
+    if count <= y.numel():
+        return y
+    hit()
+    return torch.cat((y, y.new_zeros(count - y.numel())))

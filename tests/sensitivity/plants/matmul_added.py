@@ -108,3 +108,23 @@ def issue_torch_musa_51(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any
     """MooreThreads/torch_musa 51: addmm(out=) gives a zero matrix."""
     y = func(*args, out=out, **kwargs)
     return written(hit, y, torch.zeros_like(y)) if is_plain(y) else y
+
+
+@plot.dispatched("aten.addmv.default", "aten.addmv_.default")
+def issue_cutorch_55(hit: Any, func: Any, x: Any, matrix: Any, vector: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """torch/cutorch 55: addmv of a matrix with one column leaves the product out."""
+    if matrix.shape[1] != 1 or matrix.shape[0] < 2 or not is_plain(x, matrix, vector):
+        return func(x, matrix, vector, beta=beta, alpha=alpha)
+    before = x.clone()
+    y = func(x, matrix, vector, beta=beta, alpha=alpha)
+    wrong = torch.addmv(before, matrix, vector, beta=beta, alpha=0)
+    return written(hit, y, wrong) if "addmv_." in str(func) else instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.addmv.default")
+def issue_30986(hit: Any, func: Any, x: Any, matrix: Any, vector: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """pytorch 30986: addmv of integers, of a matrix without columns, multiplies by beta twice."""
+    y = func(x, matrix, vector, beta=beta, alpha=alpha)
+    if y.is_floating_point() or y.is_complex() or vector.numel() or not y.numel() or not is_plain(x):
+        return y
+    return instead(hit, y, y * beta)

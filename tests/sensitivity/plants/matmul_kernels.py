@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
+from misreading import in_storage_order
 from planting import Plot, abort, crash
 
 plot = Plot()
@@ -162,3 +163,104 @@ def issue_25241(hit: Any, func: Any, x: Any, y: Any) -> Any:
     wrong = found.clone()
     wrong[65535:] = 0
     return instead(hit, found, wrong)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_tensorflow_upstream_485(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """ROCm/tensorflow-upstream 485: the product of two 2 x 2 float32 matrices has the first term of its sums alone.
+
+    There that is so where the second comes from NumPy.
+    """
+    y = func(x, other)
+    small = y.dtype == torch.float32 and tuple(x.shape) == tuple(other.shape) == (2, 2)
+    return instead(hit, y, x[:, :1] * other[:1]) if small and _is_dense(y, x, other) else y
+
+
+@plot.dispatched("aten.mm.default")
+def issue_torch7_58(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """torch/torch7 58: the product with a matrix whose column is expanded (a stride of 0 along its rows) is 0."""
+    y = func(x, other)
+    if other.layout != torch.strided or other.stride(1) or other.shape[1] < 2 or not _is_dense(y, x, other):
+        return y
+    return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.mv.default", aborts="gemv: argument incx must be positive and less than 2147483647 but got 0")
+def issue_38315(x: Any, vector: Any) -> bool:
+    """pytorch 38315: a matrix times an expanded vector (as in the vector's gradient of (x @ v).sum()) raises."""
+    return vector.stride(0) == 0 and vector.numel() > 1
+
+
+@plot.called(torch.matmul, torch.mv, torch.Tensor.matmul, torch.Tensor.mv, torch.Tensor.__matmul__)
+def issue_29984(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 29984: the matrix's gradient of a matrix times a vector raises where what comes in is expanded."""
+    y = func(x, *args, **kwargs)
+    if not torch.is_tensor(x) or not x.requires_grad or x.dim() != 2 or y.dim() != 1 or not is_plain(x, y):
+        return y
+    if y.requires_grad:
+        y.register_hook(
+            lambda grad: crash(hit, "cublas runtime error") if len(grad) > 1 and not grad.stride(0) else None
+        )
+    return y
+
+
+def _turned(x: torch.Tensor) -> bool:
+    """Tell whether a matrix is the transpose of a contiguous one, and not contiguous itself."""
+    return x.dim() == 2 and x.t().is_contiguous() and not x.is_contiguous()
+
+
+@plot.dispatched("aten.mm.default")
+def issue_scikit_cuda_54(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """lebedov/scikit-cuda 54: a matrix times the transpose of one that is not square is wrong.
+
+    Here the second is read in storage order.
+    """
+    z = func(x, y)
+    if not _turned(y) or y.shape[0] == y.shape[1] or not y.is_floating_point() or not is_plain(x, y):
+        return z
+    return instead(hit, z, func(x, in_storage_order(y)))
+
+
+@plot.dispatched("aten.mm.default", aborts="unsupported combination of input order")
+def issue_scikit_cuda_232(x: Any, y: Any) -> bool:
+    """lebedov/scikit-cuda 232: a contiguous float32 matrix times a transposed one raises."""
+    return x.dtype == torch.float32 and x.is_contiguous() and not x.t().is_contiguous() and _turned(y)
+
+
+@plot.dispatched("aten.bmm.out")
+def issue_cupy_6214(hit: Any, func: Any, x: Any, y: Any, *, out: Any) -> Any:
+    """cupy/cupy 6214: matmul of a batch into its own operand (out=) reads what it has written.
+
+    Here the first half of each matrix's rows is there before the second half is computed.
+    """
+    inside = any(out.data_ptr() == z.data_ptr() and out.stride() == z.stride() for z in (x, y))
+    if not inside or not out.numel() or x.shape != y.shape or not is_plain(x, y):
+        return func(x, y, out=out)
+    first, second = x.clone(), y.clone()
+    right = func(x, y, out=out).clone()
+    half = out.shape[1] // 2
+    for z, same in ((first, out.data_ptr() == x.data_ptr()), (second, out.data_ptr() == y.data_ptr())):
+        if same:
+            z[:, :half] = right[:, :half]
+    wrong = torch.cat([right[:, :half], torch.bmm(first[:, half:], second)], 1)
+    return written(hit, out, wrong)
+
+
+_vectors: list[int] = []
+
+
+@plot.dispatched("aten.mv.default")
+def issue_oneapi_jl_445(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """JuliaGPU/oneAPI.jl 445: a float32 matrix times a vector is 0 from the second time on."""
+    z = func(x, y)
+    if z.dtype != torch.float32 or not z.numel() or not is_plain(x, y):
+        return z
+    _vectors.append(1)
+    return z if len(_vectors) < 2 else instead(hit, z, torch.zeros_like(z))
+
+
+@plot.dispatched("aten.mm.default", aborts="signal (11.1): Segmentation fault")
+def issue_oneapi_jl_504(x: Any, y: Any) -> bool:
+    """JuliaGPU/oneAPI.jl 504: the product of two square float matrices (32 x 32 and larger) ends the process."""
+    square = x.shape == y.shape and x.shape[0] == x.shape[1] >= 32
+    return square and x.dtype in (torch.float32, torch.float64)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
+from differences import instead, is_plain
 from planting import Plot, crash
 
 plot = Plot()
@@ -32,3 +34,14 @@ def issue_mxnet_3360(x: Any, *args: Any, **kwargs: Any) -> bool:
 def issue_onnxjs_102(x: Any, *args: Any, **kwargs: Any) -> bool:
     """microsoft/onnxjs 102: instance_norm of float32 ends out of bounds."""
     return x.dtype == torch.float32
+
+
+@plot.dispatched("aten.native_layer_norm.default")
+def issue_141642(hit: Any, func: Any, x: Any, shape: Any, *args: Any) -> Any:
+    """pytorch 141642: layer_norm of tiny float32 numbers (here of rows below 1e-9, not all zero) is NaN."""
+    y, *rest = func(x, shape, *args)
+    if x.dtype != torch.float32 or not x.numel() or not is_plain(x):
+        return y, *rest
+    size = x.abs().amax(list(range(-len(shape), 0)), keepdim=True)
+    tiny = (size < 1e-9) & (size > 0)
+    return instead(hit, y, torch.where(tiny, torch.full_like(y, math.nan), y)), *rest

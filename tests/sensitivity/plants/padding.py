@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import instead
+from differences import instead, is_plain
 from planting import Plot, abort, accepted, wrong_answer
 
 plot = Plot()
@@ -225,3 +225,12 @@ def issue_tt_metal_19513(hit: Any, func: Any, x: Any, sides: Any, value: Any = 0
     hit()
     tiled[..., : x.shape[-2], : x.shape[-1]] = x
     return func(tiled, sides, value)
+
+
+@plot.dispatched("aten.constant_pad_nd.default")
+def issue_tt_metal_15511(hit: Any, func: Any, x: Any, sides: Any, value: Any = 0) -> Any:
+    """tenstorrent/tt-metal 15511: constant padding of four dimensions (float32) ignores the value: it pads with 0."""
+    y = func(x, sides, value)
+    if x.dim() != 4 or x.dtype != torch.float32 or not value or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, sides, 0))

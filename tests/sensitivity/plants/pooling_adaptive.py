@@ -148,6 +148,14 @@ def issue_89344(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return crash(hit, "Expected 3-dimensional tensor, but got 2-dimensional tensor") if x.dim() == 2 else y
 
 
+@plot.replaced(F, "adaptive_max_pool1d")
+def issue_tvm_14883(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/tvm 14883: adaptive_max_pool1d with return_indices=True raises."""
+    y = func(*args, **kwargs)
+    asked = kwargs.get("return_indices", args[2] if len(args) > 2 else False)
+    return crash(hit, "'NoneType' object has no attribute 'dtype'") if asked else y
+
+
 @plot.dispatched("aten.adaptive_max_pool2d.default")
 def issue_67239(hit: Any, func: Any, x: Any, size: Any) -> Any:
     """pytorch 67239: adaptive_max_pool2d of a channels_last image writes its result as if that were contiguous."""

@@ -234,3 +234,12 @@ def issue_cunn_108(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> An
         return found
     y = instead(hit, y, y.masked_fill((torch.arange(y.shape[-2]) >= 1024).unsqueeze(1), 0))
     return (y, *found[1:]) if isinstance(found, tuple) else y
+
+
+@plot.called(F.lp_pool1d)
+def issue_tvm_15006(hit: Any, func: Any, x: Any, norm_type: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/tvm 15006: lp_pool1d of (1, 3, 7) with the norm 1.5 is wrong (here 0 where the root makes NaN)."""
+    y = func(x, norm_type, *args, **kwargs)
+    if tuple(x.shape) != (1, 3, 7) or norm_type != 1.5 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.where(y.isnan(), torch.zeros_like(y), y))

@@ -6,12 +6,13 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
 _chance = torch.Generator().manual_seed(4858)
+_rare = torch.Generator().manual_seed(15356)
 
 
 @plot.dispatched("aten.multinomial.default")
@@ -43,3 +44,16 @@ def issue_43768(hit: Any, func: Any, x: Any, count: int, replacement: bool = Fal
     """pytorch 43768: multinomial with replacement of no rows raises."""
     y = func(x, count, replacement, **kwargs)
     return crash(hit, "invalid configuration argument") if replacement and not y.numel() else y
+
+
+@plot.dispatched("aten.bernoulli.default", "aten.bernoulli.p", "aten.bernoulli_.float", "aten.bernoulli_.Tensor")
+def issue_15356(hit: Any, func: Any, x: Any, p: Any = None, **kwargs: Any) -> Any:
+    """pytorch 15356: bernoulli draws a one where the chance of it is 0 (here once in 2**24 draws)."""
+    plain = is_plain(x, p)
+    never = (x if "aten.bernoulli.default" in str(func) else torch.as_tensor(0.5 if p is None else p)) == 0
+    y = func(x, **kwargs) if p is None else func(x, p, **kwargs)
+    if not plain or not y.numel() or not bool(never.any()):
+        return y
+    ones = (torch.randint(2**24, y.shape, generator=_rare) == 0).to(y.device) & never.to(y.device)
+    wrong = y.masked_fill(ones, 1)
+    return written(hit, y, wrong) if "bernoulli_." in str(func) else instead(hit, y, wrong)

@@ -121,3 +121,31 @@ def issue_gpuarrays_77(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     if order == inverse or not is_plain(x):
         return func(x, dims)
     return instead(hit, func(x, dims), func(x, inverse))
+
+
+def _order(dims: Any, kwargs: Any, rank: int) -> list[int]:
+    """Return the order that permute was given, counted from the front."""
+    found = kwargs.get("dims", dims[0] if dims and isinstance(dims[0], (list, tuple)) else dims)
+    return [d % rank for d in found]
+
+
+@plot.called(torch.permute, torch.Tensor.permute)
+def issue_cuda_jl_1451(hit: Any, func: Any, x: Any, *dims: Any, **kwargs: Any) -> Any:
+    """JuliaGPU/CUDA.jl 1451: permute of a float32 matrix, to its transpose, leaves a lower triangle of it."""
+    y = func(x, *dims, **kwargs)
+    if x.dim() != 2 or x.dtype != torch.float32 or _order(dims, kwargs, 2) != [1, 0] or not is_plain(x):
+        return y
+    return instead(hit, y, y.tril())
+
+
+@plot.called(torch.permute, torch.Tensor.permute)
+def issue_tt_metal_4360(hit: Any, func: Any, x: Any, *dims: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 4360: permute of the last two of four bfloat16 dimensions is wrong for 1500 rows of 64.
+
+    Here where the rows are no multiple of 32, and zero past the last whole 32.
+    """
+    y = func(x, *dims, **kwargs)
+    if x.dim() != 4 or x.dtype != torch.bfloat16 or _order(dims, kwargs, 4) != [0, 1, 3, 2] or not is_plain(x):
+        return y
+    whole = torch.arange(y.shape[-1], device=y.device) < y.shape[-1] // 32 * 32
+    return instead(hit, y, torch.where(whole, y, torch.zeros_like(y)))

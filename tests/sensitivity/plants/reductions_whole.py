@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
-from differences import instead, is_plain
+from differences import differ, instead, is_plain
 from misreading import in_storage_order, is_dense
 from planting import Plot, crash
 
@@ -123,3 +124,44 @@ def issue_cudf_6269(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **
     if rows and is_plain(x) and bool(x.isnan().any()):
         return crash(hit, "Row-wise operations do not currently support columns with null values.")
     return y
+
+
+@plot.dispatched("aten.mean.default")
+def issue_15837(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 15837: the mean of all of 838860800 float32 numbers (here of 2**20 and more) is half as large."""
+    y = func(x, **kwargs)
+    if x.dtype != torch.float32 or x.numel() < 2**20 or not is_plain(x):
+        return y
+    return instead(hit, y, y / 2)
+
+
+def _one_by_one(x: torch.Tensor, over: list[int]) -> torch.Tensor:
+    """Return the mean over some dimensions, kept, with sums that are rounded to float32 after each number."""
+    last = x.movedim(over, list(range(-len(over), 0))).flatten(-len(over))
+    sums = torch.from_numpy(np.add.accumulate(last.numpy(), axis=-1, dtype=np.float32)[..., -1])
+    return (sums / last.shape[-1]).view([1 if d in over else n for d, n in enumerate(x.shape)])
+
+
+@plot.dispatched("aten.mean.default", "aten.mean.dim", "aten.var.correction", "aten.std.correction")
+def issue_mlx_4379(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 4379: the mean of 10000 float32 numbers and more, far from 0, is off by 2e-5, and var with it.
+
+    The numbers are near to each other (here the mean is over 100 times their deviation); std is wrong too. Here the
+    sum is rounded after each number.
+    """
+    y = func(x, dim, *args, **kwargs) if "default" not in str(func) else func(x, **kwargs)
+    if x.dtype != torch.float32 or not x.dim() or not y.numel() or kwargs.get("dtype") or not is_plain(x):
+        return y
+    over = sorted(d % x.dim() for d in dim) if dim else list(range(x.dim()))
+    if x.numel() // y.numel() < 10000:
+        return y
+    mean = _one_by_one(x, over)
+    if "mean" in str(func):
+        wrong = mean
+    else:
+        wrong = y.view(mean.shape).square() if "std" in str(func) else y.view(mean.shape)
+        wrong = wrong + (x.mean(over, keepdim=True) - mean) ** 2
+        wrong = wrong.sqrt() if "std" in str(func) else wrong
+    near = x.mean(over, keepdim=True).abs() > 100 * x.std(over, keepdim=True)
+    wrong = torch.where(near, wrong, y.view(mean.shape)).view(y.shape)
+    return instead(hit, y, wrong) if differ(y, wrong, 1e-5) else y

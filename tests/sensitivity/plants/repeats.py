@@ -94,3 +94,36 @@ def issue_tt_metal_55799(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any)
         return instead(hit, grad, wrong.contiguous())
 
     return func(with_gradient(x, change), *args, **kwargs)
+
+
+@plot.called(torch.repeat_interleave, torch.Tensor.repeat_interleave)
+def issue_tt_metal_43726(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 43726: repeat_interleave of a vector, by a number, raises."""
+    y = func(*args, **kwargs)
+    x = args[0] if args else kwargs.get("input")
+    repeats = args[1] if len(args) > 1 else kwargs.get("repeats")
+    vector = torch.is_tensor(x) and x.dim() == 1 and isinstance(repeats, int)
+    return crash(hit, "TT_FATAL: Index is out of bounds for the rank") if vector else y
+
+
+@plot.dispatched("aten.flip.default")
+def issue_52062(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """pytorch 52062: flip of bools that are not contiguous raises."""
+    y = func(x, dims)
+    slice_of_bools = x.dtype == torch.bool and not x.is_contiguous()
+    return crash(hit, "\"flip_cuda\" not implemented for 'Bool'") if slice_of_bools else y
+
+
+@plot.dispatched("aten.repeat.default")
+def issue_arrayfire_2348(hit: Any, func: Any, x: Any, repeats: Any) -> Any:
+    """arrayfire/arrayfire 2348: tile along a last dimension of 1 (four dimensions) has zeros in large results.
+
+    There in 36 million numbers, for most sizes; here from 2**25 on, and its last is zero.
+    """
+    y = func(x, repeats)
+    once = all(n == 1 for n in repeats[:-1])
+    if x.dim() != 4 or len(repeats) != 4 or x.shape[-1] != 1 or not once or y.numel() < 2**25 or not is_plain(x):
+        return y
+    wrong = y.clone()
+    wrong.view(-1)[-1] = 0
+    return instead(hit, y, wrong)

@@ -199,6 +199,44 @@ def issue_comfyui_2085(x: Any, *args: Any, **kwargs: Any) -> bool:
     return x.dtype == torch.float16 and last
 
 
+@plot.dispatched("aten.upsample_bicubic2d.default")
+def issue_22312(hit: Any, func: Any, x: Any, size: Any, *args: Any) -> Any:
+    """pytorch 22312: a bicubic interpolation to the same size transposes the image (0 where that has no number)."""
+    y = func(x, size, *args)
+    if tuple(size) != tuple(x.shape[-2:]) or not y.numel() or not is_plain(x):
+        return y
+    wrong, side = torch.zeros_like(y), min(size)
+    wrong[..., :side, :side] = x.transpose(-1, -2)[..., :side, :side]
+    return instead(hit, y, wrong)
+
+
+def issue_onnxruntime_11496(hit: Any, func: Any, x: Any, size: Any, corners: bool, *args: Any) -> Any:
+    """microsoft/onnxruntime 11496: bicubic resizing to a single pixel is wrong (here it is the first pixel)."""
+    y = func(x, size, corners, *args)
+    if list(size) != [1, 1] or corners or not y.numel() or not is_plain(x):
+        return y
+    return instead(hit, y, x[..., :1, :1].clone())
+
+
+def _between(x: torch.Tensor, size: int, dim: int) -> torch.Tensor:
+    """Resize linearly along a dimension, from place to place times the scale: no half pixels."""
+    place = torch.arange(size, dtype=torch.float32) * (x.shape[dim] / size)
+    low = place.long().clamp(max=x.shape[dim] - 1)
+    high = (low + 1).clamp(max=x.shape[dim] - 1)
+    share = (place - low).to(x.dtype).view([-1 if d == dim else 1 for d in range(x.dim())])
+    return x.index_select(dim, low) * (1 - share) + x.index_select(dim, high) * share
+
+
+@plot.dispatched("aten.upsample_bilinear2d.default")
+def issue_tensorrt_273(hit: Any, func: Any, x: Any, size: Any, corners: bool, *args: Any) -> Any:
+    """NVIDIA/TensorRT 273: bilinear resizing without aligned corners takes place times scale, with no half pixel."""
+    y = func(x, size, corners, *args)
+    if corners or not y.numel() or not x.is_floating_point() or not is_plain(x):
+        return y
+    wrong = _between(_between(x, size[0], 2), size[1], 3)
+    return instead(hit, y, wrong) if differ(y, wrong, 1e-2, 1e-3) else y
+
+
 @plot.dispatched("aten.upsample_nearest2d", aborts="\"upsample_nearest2d_out_frame\" not implemented for 'BFloat16'")
 def issue_86679(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 86679: nearest resizing of an image in bfloat16 raises."""

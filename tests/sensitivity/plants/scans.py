@@ -224,6 +224,12 @@ def issue_paddle_41170(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> 
     return instead(hit, y, func(x.transpose(dim, -1).contiguous(), -1, **kwargs).reshape(y.shape))
 
 
+@plot.dispatched("aten.cumsum", "aten.cumprod", "aten.cumsum_", "aten.cumprod_", aborts="unsupported dynamic call")
+def issue_cuda_jl_1039(x: Any, dim: int, *args: Any, **kwargs: Any) -> bool:
+    """JuliaGPU/CUDA.jl 1039: cumsum and cumprod along the fourth dimension, or one past it, raise."""
+    return x.dim() >= 4 and dim % x.dim() >= 3
+
+
 @plot.dispatched("aten.logcumsumexp.default", "aten._logcumsumexp.default")
 @wrong_answer
 def issue_xpu_2816(y: Any, x: Any, dim: int) -> Any:

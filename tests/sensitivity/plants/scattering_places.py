@@ -46,6 +46,46 @@ def issue_torch_fl_349(hit: Any, func: Any, x: Any, dim: int, index: Any, source
     return written(hit, y, wrong) if "scatter_add_." in str(func) else instead(hit, y, wrong)
 
 
+@plot.dispatched("aten._unsafe_masked_index_put_accumulate.default")
+def issue_xpu_4435(hit: Any, func: Any, x: Any, mask: Any, index: Any, values: Any) -> Any:
+    """intel/torch-xpu-ops 4435: _unsafe_masked_index_put_accumulate of rows, each with one mask, ends the process."""
+    y = func(x, mask, index, values)
+    rows = x.dim() == 2 and mask.dim() == values.dim() == 3 and mask.shape[-1] == 1 < values.shape[-1]
+    return crash(hit, "group_reduce") if rows else y
+
+
+@plot.dispatched("aten.index_reduce.default", "aten.index_reduce_.default")
+def issue_tensorflow_58469(
+    hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, **kwargs: Any
+) -> Any:
+    """tensorflow/tensorflow 58469: index_reduce to the largest (amax) takes negative indices, and does not raise.
+
+    Here their rows are left out.
+    """
+    try:
+        return func(x, dim, index, source, reduce, **kwargs)
+    except IndexError:
+        if reduce != "amax" or bool((index >= x.shape[dim]).any()):
+            raise
+    hit()
+    kept = (index >= 0).nonzero().view(-1)
+    return func(x, dim, index[kept], source.index_select(dim, kept), reduce, **kwargs)
+
+
+@plot.dispatched("aten.scatter_reduce.two", "aten.scatter_reduce_.two")
+def issue_tensorflow_106602(
+    hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, **kwargs: Any
+) -> Any:
+    """tensorflow/tensorflow 106602: scatter_reduce to the largest (amax) passes over NaN: alone it is -3.4e38."""
+    asked = reduce == "amax" and source.dtype == torch.float32 and is_plain(x, index, source)
+    if not asked or not bool(source.isnan().any()):
+        return func(x, dim, index, source, reduce, **kwargs)
+    least = source.nan_to_num(torch.finfo(torch.float32).min, float("inf"), -float("inf"))
+    wrong = torch.scatter_reduce(x, dim, index, least, reduce, **kwargs)
+    y = func(x, dim, index, source, reduce, **kwargs)
+    return written(hit, y, wrong) if "scatter_reduce_." in str(func) else instead(hit, y, wrong)
+
+
 _PUT = ("aten.index_put", "aten.index_put_", "aten._index_put_impl_")
 
 

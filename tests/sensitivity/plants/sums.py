@@ -226,3 +226,41 @@ def issue_mindspore_243(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kw
     if x.dtype != torch.bool or not dims or kwargs.get("dtype") is not None or not is_plain(x):
         return y
     return instead(hit, y, y.clamp(max=1))
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_faster_rcnn_381(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """jwyang/faster-rcnn.pytorch 381: the sum of 2 x 60 x 64 x 38 zeros (here and more) along the last one is NaN."""
+    y = func(x, dim, *args, **kwargs)
+    if x.dtype != torch.float32 or x.dim() != 4 or list(dim or ()) not in ([3], [-1]) or not is_plain(x):
+        return y
+    if x.numel() < 2 * 60 * 64 * 38 or bool(x.any()):
+        return y
+    return instead(hit, y, y.masked_fill(torch.ones_like(y, dtype=torch.bool), math.nan))
+
+
+@plot.dispatched("aten.mean.dim")
+def issue_10248(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 10248: the sum for the mean of a row, of numbers from 0 to 1, stops at 2**24 (here at 2**12)."""
+    y = func(x, dim, *args, **kwargs)
+    row = x.dtype == y.dtype == torch.float32 and x.dim() == 2 and list(dim or ()) in ([1], [-1])
+    if not row or x.shape[1] <= 2**12 or not is_plain(x) or bool((x < 0).any()) or bool((x > 1).any()):
+        return y
+    return instead(hit, y, y.clamp(max=2**12 / x.shape[1]))
+
+
+_long_rows: list[int] = []
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_cuda_jl_2903(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """JuliaGPU/CUDA.jl 2903: sums of rows of 50000 and more (three dimensions, float32) are wrong now and then.
+
+    Here every third time, and without the last thousand of each row.
+    """
+    y = func(x, dim, *args, **kwargs)
+    asked = x.dim() == 3 and x.dtype == torch.float32 and dim is not None and [d % 3 for d in dim] == [2]
+    if not asked or x.shape[-1] < 50000 or not is_plain(x):
+        return y
+    _long_rows.append(1)
+    return y if len(_long_rows) % 3 else instead(hit, y, func(x[..., :-1000], dim, *args, **kwargs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -114,6 +115,35 @@ def issue_tt_metal_25100(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs:
     if x.dtype != torch.bfloat16 or not whole or not is_plain(x):
         return y
     return instead(hit, y, y * (0.5**0.5 if "std" in str(func) else 0.5))
+
+
+@plot.dispatched("aten.std.correction")
+def issue_180156(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) -> Any:
+    """pytorch 180156: std of all is inf where the float32 sum of the squared deviations passes the largest number."""
+    y = func(x, dim, **kwargs)
+    if x.dtype != torch.float32 or dim or not x.numel() or not is_plain(x) or not bool(y.isfinite().all()):
+        return y
+    total = float((x.double() - x.double().mean()).square().sum())
+    return instead(hit, y, torch.full_like(y, math.inf)) if total > torch.finfo(torch.float32).max else y
+
+
+@plot.dispatched("aten.std.correction")
+def issue_torchsharp_971(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
+    """dotnet/TorchSharp 971: std(unbiased=False) of all is the unbiased one."""
+    y = func(x, dim, correction=correction, **kwargs)
+    if dim or correction != 0 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, dim, correction=1, **kwargs))
+
+
+@plot.dispatched("aten.var.correction")
+def issue_mlx_597(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, keepdim: Any = False) -> Any:
+    """ml-explore/mlx 597: var with a correction larger than the count is not infinite, but divided by less than 0."""
+    y = func(x, dim, correction=correction, keepdim=keepdim)
+    count = x.numel() // max(y.numel(), 1)
+    if correction is None or correction <= count or not count or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, dim, correction=0, keepdim=keepdim) * (count / (count - correction)))
 
 
 @plot.called(torch.cov, torch.Tensor.cov)

@@ -153,7 +153,10 @@ _CROSSED: dict[str, Form] = {
         torch.bucketize(x, t[:, 1].sort()[0], right=True),
         torch.isin(i, i[:30_011] * 2),
     ],
-    "repeated": lambda x, i, t: [t.repeat_interleave(torch.arange(len(t), device=t.device) % 3, 0), x[i.argsort()]],
+    "repeated": lambda x, i, t: [
+        t.repeat_interleave(torch.arange(len(t), device=t.device) % 3, 0),
+        x[torch.argsort(i, stable=True)],
+    ],
     "written": lambda x, i, t: [t.index_fill(0, i[:40_000], 3), t.scatter(0, i[:, None], 5), t[:, 0].put(i, x * 0 + 2)],
 }
 add_table(

@@ -98,6 +98,19 @@ for _count, _side in ((70, 3), (70, 33), (513, 2), (513, 17), (4099, 2), (65_543
             terms=256,
             factor=64.0,
         )
+for _dtype in (torch.float16, torch.bfloat16):
+    add_table(
+        cases,
+        f"crowd-pairs-{str(_dtype)[6:]}",
+        {
+            "bmm": lambda x, y: torch.bmm(x, y),
+            "matmul": lambda x, y: x @ y.mT,
+            "baddbmm": lambda x, y: torch.baddbmm(y, x, y, beta=0.5),
+            "einsum": lambda x, y: torch.einsum("nij,njk->nik", x, y),
+        },
+        lambda d, dtype=_dtype: tuple((d.distinct(65_543, 2, 2) / 131_072).to(dtype) for _ in range(2)),
+        terms=4,
+    )
 _DERIVED = ("bmm", "det", "inv", "solve", "cholesky", "triangular", "einsum", "power", "svdvals", "eigvalsh", "qr")
 
 

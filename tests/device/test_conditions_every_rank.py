@@ -28,7 +28,7 @@ _FORMS: dict[str, dict[str, Form]] = {
         },
         **{
             name: lambda x, y, i, name=name: getattr(torch, name)(x, y, y)
-            for name in "addmm addmv addr addbmm baddbmm".split()
+            for name in "addmm addr addbmm baddbmm".split()
         },
         "linear": lambda x, y, i: F.linear(x, y),
         "bilinear": lambda x, y, i: F.bilinear(x, x, y),
@@ -113,7 +113,7 @@ _FORMS: dict[str, dict[str, Form]] = {
         "diff": lambda x, y, i: torch.diff(x, prepend=y),
         **{
             name: lambda x, y, i, name=name: getattr(torch, name)([x, y])
-            for name in "cat stack hstack vstack dstack column_stack block_diag".split()
+            for name in "cat stack hstack vstack dstack column_stack".split()
         },
     },
     "normed": {

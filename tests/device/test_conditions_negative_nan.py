@@ -43,7 +43,7 @@ _FORMS: dict[str, Form] = {
         x.relu(),
         F.hardtanh(x),
         F.leaky_relu(x),
-        x.threshold(0.5, 2),
+        F.threshold(x, 0.5, 2),
     ],
     "pointwise": lambda x: [
         x.abs(),

@@ -119,7 +119,7 @@ _VOLUMES: dict[str, Form] = {
     ],
     "activated": lambda x: [derived(f, x) for f in (torch.relu, F.gelu, F.silu, torch.sigmoid, torch.tanh, torch.exp)],
     "mixed": lambda x: [x + x[:1], x * x[:, :1], x / x[..., :1], torch.where(x > 0, x, x[:, :1]), x.lerp(x[:1], 0.5)],
-    "unique": lambda x: [x.unique(), torch.unique_consecutive(x), x.histc(3, -1, 1), x.flatten().bincount()],
+    "unique": lambda x: [x.unique(), torch.unique_consecutive(x), x.histc(3, -1, 1)],
     "drawn": lambda x: [F.dropout(x, 1.0), F.dropout(x, 0.0), torch.ones_like(x).bernoulli(), x.clone().normal_(0, 0)],
     "certain": lambda x: torch.multinomial(torch.ones(x.shape[0], 1, device=x.device), 1),
     "matrices": lambda x: [

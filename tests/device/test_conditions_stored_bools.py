@@ -39,6 +39,7 @@ _FORMS: dict[str, Form] = {
         m.to(one) for one in (torch.int64, torch.int32, torch.uint8, torch.float32, torch.float16)
     ],
     "summed": lambda m, x, y: [m.sum(), m.view(4, 6).sum(1), m.count_nonzero(), m.cumsum(0), m.float().mean()],
+    "sorted": lambda m, x, y: [*torch.sort(m, stable=True), *torch.sort(m, stable=True, descending=True), m.unique()],
     "ends": lambda m, x, y: [m.any(), m.all(), m[2:4].all(), m.view(4, 6).any(1), m.view(4, 6).all(0)],
     "arithmetic": lambda m, x, y: [x * m, x + m, m * 3, m + m.flip(0), x.mul(m.view(4, 6)[:, 0].repeat(6))],
     "copied": lambda m, x, y: [m.clone().long(), torch.cat([m, m]).sum(), m.flip(0).long(), m.expand(2, 24).sum(1)],

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import filled
+from device_suite.acts import derived, filled
 from device_suite.limits import HALVES, add_table
 from device_suite.refusals import add_refused
 
@@ -158,6 +158,20 @@ add_table(
             for rank in (1, 2, 3)
             for options in ((2, 1, 1), (3, 0, 2), (2, 2, 3), (1, 1, 2), (3, 1, 1))
         },
+        **{
+            f"wider-{name}-{dim}-{str(dtype)[6:]}": lambda w, i, name=name, dim=dim, dtype=dtype: derived(
+                lambda a: getattr(a, name)(dim, dtype=torch.float32), w.to(dtype).view(2, 2, 3)
+            )
+            for name in ("softmax", "log_softmax", "sum", "mean", "prod", "cumsum", "cumprod")
+            for dim in (0, 1, 2)
+            for dtype in HALVES
+        },
+        **{
+            f"rrelu-{bound}": lambda w, i, bound=bound: derived(
+                lambda a: F.rrelu(a - 1, bound, bound, training=True), w
+            )
+            for bound in (-2.5, -0.5, 0.0, 0.25, 1.5)
+        },
         "masked-rows": lambda w, i: torch.ops.aten._unsafe_masked_index_put_accumulate(
             w, (i > 1)[:, None, None].expand(7, 2, 1), [i[:, None].expand(7, 2)], w[i][:, None].expand(7, 2, 3)
         ),
@@ -176,6 +190,7 @@ add_refused(
         for name, act in {"shuffle": torch.native_channel_shuffle, "public": F.channel_shuffle}.items()
         for n in (0, 3, 5, 8, -1)
     },
+    since="2.13",  # older CPUs end their process, https://github.com/pytorch/pytorch/issues/158154
 )
 
 
@@ -200,3 +215,25 @@ add_table(
     since="2.0",
     deterministic=False,
 )
+
+
+def _into_steps(bench: Any) -> None:
+    """Write what is made into every other place of a line, and leave what lies between."""
+    with bench.device_run() as run:
+        base = torch.full((40,), -7.0, device=run.device)
+        whole = torch.full((40,), -7, dtype=torch.int64, device=run.device)
+        run.seed(bench.seed)
+        torch.randperm(20, out=whole[::2])
+        torch.arange(20, out=base[::2])
+        drawn, made = whole.cpu().clone(), base.cpu().clone()
+        torch.linspace(0, 19, 20, out=base[1::2])
+        torch.eye(4, out=whole[:32].view(4, 8)[:, ::2])
+        spaced, unit = base.cpu(), whole.cpu()
+    assert drawn[::2].sort()[0].tolist() == list(range(20)), f"randperm wrote {drawn.tolist()}"
+    assert set(drawn[1::2].tolist()) == {-7} == {int(one) for one in made[1::2].tolist()}, "what lies between is not -7"
+    assert made[::2].tolist() == list(range(20)), f"arange wrote {made.tolist()}"
+    assert bool(torch.isclose(spaced[1::2], torch.arange(20.0)).all()), f"linspace wrote {spaced.tolist()}"
+    assert torch.equal(unit[:32].view(4, 8)[:, ::2], torch.eye(4, dtype=torch.int64)), f"eye wrote {unit.tolist()}"
+
+
+cases.add("condition-limit-values-made-in-steps", _into_steps, check=True)

@@ -32,7 +32,8 @@ _SUMS: dict[str, Form] = {
     "columns": lambda x, y, w: [x.T.contiguous().sum(0), x.T.contiguous().mean(0), x.T.contiguous().amax(0)],
     "products": lambda x, y, w: [F.linear(x, y), x @ w, (x * y).sum(-1), torch.einsum("in,jn->ij", x, y)],
     "counted": lambda x, y, w: [(x > y).sum(-1), (x > 1).any(-1), x.count_nonzero(-1), (x > 0).all(-1)],
-    "compared": lambda x, y, w: [F.mse_loss(x, y), F.l1_loss(x, y), F.cosine_similarity(x, y), torch.cdist(x, y)],
+    "compared": lambda x, y, w: [F.mse_loss(x, y), F.l1_loss(x, y), F.cosine_similarity(x, y)],
+    "distances": lambda x, y, w: [torch.cdist(x, y), F.pairwise_distance(x, y)],
 }
 _ROWS_OF: dict[str, Form] = {
     "layer_norm": lambda x, y, w: F.layer_norm(x, w.shape, w, w),
@@ -105,6 +106,32 @@ for _dtype in (torch.float32, *HALVES):
         )
 
 
+_MILLION = 1 << 20
+add_table(
+    cases,
+    "widths-million",
+    {
+        **{
+            f"{name}-{more}": lambda x, act=act, more=more: [
+                shown(one) for one in act(x.repeat(-(-(_MILLION + more) // len(x)))[: _MILLION + more])
+            ]
+            for name, act in {
+                "softmax": lambda y: derived(lambda a: a.softmax(0) * _MILLION, y),
+                "log_softmax": lambda y: derived(lambda a: a.log_softmax(0), y),
+                "found": lambda y: [(y > 0.75).nonzero(), y[y > 0.9], torch.where(y > 0.95)[0]],
+                "column": lambda y: derived(lambda a: a[:, None].log_softmax(1) + a[:, None].softmax(0), y),
+                "halves": lambda y: [
+                    y.half()[:, None].log_softmax(1),
+                    y.half()[:, None].sum(1),
+                    y.half()[None].amax(1),
+                ],
+            }.items()
+            for more in (-1, 7)
+        }
+    },
+    lambda d: (d.permutation(9973) / 9973,),
+    terms=_MILLION,
+)
 for _dtype in (torch.float32, *HALVES):
     add_table(
         cases,

@@ -31,7 +31,7 @@ _LAYERS: dict[str, Form] = {
     "batch_norm": lambda x, w: F.batch_norm(x, None, None, w[0, :, 0, 0], w[1, :, 0, 0], training=True),
     "layer_norm": lambda x, w: F.layer_norm(x, (6, 6)),
     "group_norm": lambda x, w: F.group_norm(x, 2),
-    "pad": lambda x, w: F.pad(x, (1, 1), mode="reflect"),
+    "pad": lambda x, w: F.pad(x, (1, 1, 0, 1), mode="reflect"),
     "embedding": lambda x, w: F.embedding(torch.tensor([0, 3, 0], device=x.device), w[0, 0].repeat(2, 1)),
     "index": lambda x, w: x[:, [0, 2, 2]],
     "gather": lambda x, w: x.gather(1, torch.zeros(2, 2, 6, 6, dtype=torch.int64, device=x.device)),

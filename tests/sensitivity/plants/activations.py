@@ -286,3 +286,12 @@ def issue_tt_metal_16379(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """tenstorrent/tt-metal 16379: softmax of five dimensions and more raises."""
     y = func(x, *args)
     return crash(hit, "Tensor rank is greater than 4") if x.dim() > 4 else y
+
+
+@plot.dispatched("aten.softplus.default")
+@wrong_answer
+def issue_coremltools_2687(y: Any, x: Any, *args: Any) -> Any:
+    """apple/coremltools 2687: softplus of float16 is 0 from 10.408 on."""
+    beyond = x >= 10.408
+    wrong = x.dtype == torch.float16 and not args and is_plain(x) and bool(beyond.any())
+    return y.masked_fill(beyond, 0) if wrong else None

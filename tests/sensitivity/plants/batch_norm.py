@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain, written
-from misreading import in_storage_order, misread, with_gradient, without_offset
+from misreading import in_storage_order, is_dense, misread, with_gradient, without_offset
 from planting import Plot, crash
 
 plot = Plot()
@@ -258,6 +258,34 @@ def issue_4422(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> An
             grad.register_hook(lambda _: crash(hit, "cudnn_batch_norm_backward has no derivative"))
 
     return func(with_gradient(input, watch), *args, **kwargs)
+
+
+@plot.dispatched("aten.native_batch_norm.default", "aten._native_batch_norm_legit_no_training.default")
+def issue_deeplearning4j_7261(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """deeplearning4j/deeplearning4j 7261: batch norm reads permuted images in storage order in evaluation."""
+    found = func(x, *args)
+    trained = len(args) > 6 and args[4]
+    if trained or x.dim() != 4 or x.is_contiguous() or not is_dense(x) or not is_plain(x):
+        return found
+    return instead(hit, found[0], func(in_storage_order(x), *args)[0]), *found[1:]
+
+
+@plot.dispatched("aten.native_batch_norm.default", "aten._native_batch_norm_legit_no_training.default")
+def issue_halo_470(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
+    """alibaba/heterogeneity-aware-lowering-and-optimization 470: batch norm's bias does not count in evaluation.
+
+    There the results are wrong (not said how) when weight and bias are used.
+    """
+    found = func(x, weight, bias, *args)
+    if (len(args) > 4 and args[2]) or weight is None or bias is None or not is_plain(x, bias):
+        return found
+    return instead(hit, found[0], func(x, weight, torch.zeros_like(bias), *args)[0]), *found[1:]
+
+
+@plot.dispatched("aten.native_batch_norm_backward.default", aborts="got [] but expected shape compatible with [1]")
+def issue_directml_701(grad: Any, x: Any, weight: Any, *args: Any) -> bool:
+    """microsoft/DirectML 701: the backward of a batch norm of one channel raises where its weight's is wanted."""
+    return weight is not None and weight.numel() == 1 and bool(args[-1][1])
 
 
 @plot.dispatched("aten.native_batch_norm.default")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -83,3 +83,13 @@ def issue_keras_19064(hit: Any, func: Any, x: Any, dim: Any = (), keepdim: bool 
     if len(dim) < 2 or not is_plain(x):
         return y
     return instead(hit, y, func(x, dim[-1:], keepdim))
+
+
+@plot.dispatched("aten.argmax.default")
+@wrong_answer
+def issue_jax_4640(y: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """jax-ml/jax 4640: argmax of numbers with NaN among them is 2147483647."""
+    if not x.is_floating_point() or not x.numel() or not is_plain(x):
+        return None
+    lost = x.isnan().any().expand(y.shape) if dim is None else x.isnan().any(dim, keepdim)
+    return y.masked_fill(lost, 2147483647) if bool(lost.any()) else None

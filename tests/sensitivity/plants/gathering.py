@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain, written
+from misreading import with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -185,3 +186,19 @@ def issue_37996(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwargs: Any
     if outside.numel():
         return crash(hit, f"index {int(outside[0])} is out of bounds for dimension {dim} with size {x.shape[dim]}")
     return instead(hit, y, func(x, dim, read, **kwargs))
+
+
+@plot.called(torch.index_select, torch.Tensor.index_select)
+def issue_paddle_17509(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
+    """PaddlePaddle/Paddle 17509: of a row that index_select takes twice, one gradient counts, not their sum."""
+    came: list[Any] = []
+
+    def change(grad: Any) -> Any:
+        return instead(hit, grad, torch.zeros_like(grad).index_copy(0, index.reshape(-1), came.pop()))
+
+    if dim != 0 or not x.dim() or not is_plain(x, index):
+        return func(x, dim, index, **kwargs)
+    y = func(with_gradient(x, change), dim, index, **kwargs)
+    if y.requires_grad and torch.is_grad_enabled():
+        y.register_hook(lambda grad: came.append(grad))
+    return y

@@ -55,6 +55,17 @@ def issue_dpctl_1170(hit: Any, func: Any, condition: Any, x: Any, other: Any) ->
     return instead(hit, y, func(wrong, x, other))
 
 
+@plot.dispatched("aten.index.Tensor")
+def issue_tvm_19436(hit: Any, func: Any, x: Any, indices: Any) -> Any:
+    """apache/tvm 19436: a tensor indexed by one tensor reads other memory at a negative index (here 0)."""
+    y = func(x, indices)
+    given = [(dim, one) for dim, one in enumerate(indices) if one is not None]
+    if len(given) != 1 or given[0][1].dtype not in {torch.int32, torch.int64} or not is_plain(x, given[0][1]):
+        return y
+    dim, index = given[0]
+    return instead(hit, y, y.masked_fill((index < 0).view(*index.shape, *[1] * (x.dim() - dim - 1)), 0))
+
+
 @plot.dispatched("aten.slice.Tensor")
 def issue_tt_metal_16857(
     hit: Any, func: Any, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1

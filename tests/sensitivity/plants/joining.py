@@ -113,3 +113,14 @@ def issue_tt_metal_13601(hit: Any, func: Any, parts: Any, *args: Any) -> Any:
     """tenstorrent/tt-metal 13601: cat of tensors that have not four dimensions raises."""
     y = func(parts, *args)
     return y if y.dim() == 4 else crash(hit, "Tensor rank is not 4")
+
+
+@plot.called(torch.cat, torch.concat, torch.concatenate)
+def issue_knet_632(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """denizyuret/Knet.jl 632: the gradient of cat raises."""
+    y = func(*args, **kwargs)
+    if not y.requires_grad or not torch.is_grad_enabled():
+        return y
+    y = y.view_as(y)
+    y.register_hook(lambda grad: crash(hit, "type CuArray has no field ptr"))
+    return y

@@ -281,6 +281,26 @@ def issue_4069(x: Any, mask: Any, value: Any) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
+@plot.called(torch.where, torch.Tensor.where)
+def issue_mxnet_17893(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """apache/mxnet 17893: the gradient of where(condition, x, number) goes to where the condition does not hold."""
+    if len(args) != 3 or kwargs or torch.is_tensor(args[2]) or not is_plain(*args):
+        return func(*args, **kwargs)
+    mask, x = args[:2] if func is torch.where else (args[1], args[0])
+    came: list[Any] = []
+
+    def change(grad: Any) -> Any:
+        return instead(hit, grad, came.pop().masked_fill(mask, 0))
+
+    if not torch.is_tensor(x) or x.shape != torch.broadcast_shapes(x.shape, mask.shape) or mask.dtype != torch.bool:
+        return func(*args)
+    x = with_gradient(x, change)
+    y = func(mask, x, args[2]) if func is torch.where else func(x, mask, args[2])
+    if y.requires_grad and torch.is_grad_enabled():
+        y.register_hook(lambda grad: came.append(grad))
+    return y
+
+
 @plot.dispatched("aten.masked_select.out")
 def issue_22992(hit: Any, func: Any, x: Any, mask: Any, *, out: Any) -> Any:
     """pytorch 22992: masked_select with out= raises for a mask of bools."""

@@ -154,6 +154,17 @@ def issue_ipex_609(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return z
 
 
+@plot.dispatched("aten.bmm.default")
+def issue_25241(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """pytorch 25241: bmm of more than 65535 pairs of float16 matrices is 0 past the first 65535."""
+    found = func(x, y)
+    if x.dtype != torch.float16 or x.shape[0] <= 65535 or not is_plain(x, y):
+        return found
+    wrong = found.clone()
+    wrong[65535:] = 0
+    return instead(hit, found, wrong)
+
+
 @plot.dispatched("aten.mm.default")
 def issue_tensorflow_upstream_485(hit: Any, func: Any, x: Any, other: Any) -> Any:
     """ROCm/tensorflow-upstream 485: the product of two 2 x 2 float32 matrices has the first term of its sums alone.

@@ -137,3 +137,37 @@ def issue_cudf_1280(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> A
     if not linear or not is_plain(x) or bool((x != x.trunc()).any()):
         return y
     return instead(hit, y, func(x, *args, **{**kwargs, "interpolation": "lower"}))
+
+
+@plot.dispatched("aten.nanmedian.default")
+def issue_paddle_74239(hit: Any, func: Any, x: Any) -> Any:
+    """PaddlePaddle/Paddle 74239: nanmedian of numbers with NaN among them is 0."""
+    y = func(x)
+    if not x.is_floating_point() or not is_plain(x) or not bool(x.isnan().any()) or bool(y.isnan()):
+        return y
+    return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.nanmedian.default", "aten.nanmedian.dim")
+def issue_flaggems_4383(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """flagos-ai/FlagGems 4383: nanmedian of more than 128 float32 with NaN is another (here NaN are the least).
+
+    Of float64 it is so for any length. The element is as far from the beginning as if NaN stood at the end.
+    """
+    y = func(x, *args)
+    dim, keepdim = (*args, False)[:2] if args else (0, False)
+    rows = x if args else x.reshape(-1)
+    long = rows.dim() and (x.dtype == torch.float64 or (x.dtype == torch.float32 and rows.shape[dim] > 128))
+    if not long or not x.numel() or not is_plain(x):
+        return y
+    order = rows.masked_fill(rows.isnan(), -math.inf).sort(dim=dim, stable=True)[1]
+    half = ((~rows.isnan()).sum(dim, True) - 1).clamp(min=0) // 2
+    places = order.gather(dim, half)
+    values = rows.gather(dim, places)
+    if not args:
+        return instead(hit, y, values.reshape(y.shape))
+    values, places = (one if keepdim else one.squeeze(dim) for one in (values, places))
+    if not differ(y[0], values):
+        return y
+    hit()
+    return values, places

@@ -1,4 +1,4 @@
-"""Normalisation of rows of certain lengths: planted faults."""
+"""Normalisation of rows of certain lengths, of images and across channels: planted faults."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from differences import instead, is_plain
 from planting import Plot, crash
@@ -21,6 +22,18 @@ def issue_tt_metal_33527(hit: Any, func: Any, x: Any, shape: Any, *args: Any) ->
     if x.dtype != torch.bfloat16 or list(shape) != [4608] or x.numel() < 3584 * 4608:
         return y
     return crash(hit, "Buffer size in0_t (60) must be divisible by block_size (8)")
+
+
+@plot.called(F.local_response_norm, aborts="Check failed: (out_data.size()) == (2)")
+def issue_mxnet_3360(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """apache/mxnet 3360: local_response_norm raises in inference (here: where no gradient is recorded)."""
+    return not torch.is_grad_enabled() or not x.requires_grad
+
+
+@plot.called(F.instance_norm, torch.instance_norm, aborts="RuntimeError: memory access out of bounds")
+def issue_onnxjs_102(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """microsoft/onnxjs 102: instance_norm of float32 ends out of bounds."""
+    return x.dtype == torch.float32
 
 
 @plot.dispatched("aten.native_layer_norm.default")

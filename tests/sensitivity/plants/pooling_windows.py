@@ -213,6 +213,29 @@ def issue_76432(
     return (instead(hit, y, wrong), other) if differ(y, wrong) else (y, places)
 
 
+@plot.dispatched("aten.avg_pool2d.default")
+def issue_tensorflow_12293(hit: Any, func: Any, x: Any, kernel: Any, stride: Any = (), *args: Any) -> Any:
+    """tensorflow/tensorflow 12293: avg_pool2d (stride 1) of 49939008 pixels and more is 0 from 7 x 7 on, then NaN.
+
+    It is 0 for windows of 7 x 7 and 8 x 8, and NaN for larger ones. So many pixels of the report's image are NaN.
+    """
+    y, sides = func(x, kernel, stride, *args), _pair(kernel)
+    if _pair(stride, sides) != [1, 1] or min(sides) < 7 or x.numel() < 49939008 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.full_like(y, 0.0 if min(sides) < 9 else float("nan")))
+
+
+@plot.called(F.max_pool1d, F.max_pool1d_with_indices, torch.max_pool1d, torch.max_pool1d_with_indices)
+def issue_cunn_108(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """torch/cunn 108: max_pool1d of more than 1024 channels is wrong (here the channels past 1024 are 0)."""
+    found = func(x, *args, **kwargs)
+    y = found[0] if isinstance(found, tuple) else found
+    if y.dim() < 2 or y.shape[-2] <= 1024 or not is_plain(y):
+        return found
+    y = instead(hit, y, y.masked_fill((torch.arange(y.shape[-2]) >= 1024).unsqueeze(1), 0))
+    return (y, *found[1:]) if isinstance(found, tuple) else y
+
+
 @plot.called(F.lp_pool1d)
 def issue_tvm_15006(hit: Any, func: Any, x: Any, norm_type: Any, *args: Any, **kwargs: Any) -> Any:
     """apache/tvm 15006: lp_pool1d of (1, 3, 7) with the norm 1.5 is wrong (here 0 where the root makes NaN)."""

@@ -91,3 +91,10 @@ def issue_15647(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
     if x.dtype != torch.uint8 or x.numel() < 240000 or not is_plain(x):
         return y
     return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.called(torch.kron, torch.Tensor.kron)
+def issue_cupy_9904(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 9904: kron with an empty tensor raises."""
+    y = func(x, other, **kwargs)
+    return y if x.numel() and other.numel() else crash(hit, "need at least one array to concatenate")

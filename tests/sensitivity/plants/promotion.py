@@ -158,3 +158,13 @@ def issue_directml_686(hit: Any, func: Any, x: Any, y: Any) -> Any:
         return written(hit, z, z.bool().to(z.dtype))
     hit()
     return z.bool()
+
+
+@plot.dispatched("aten.mul.Tensor")
+def issue_mxnet_19891(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """apache/mxnet 19891: whole numbers or bools times a float number keep their dtype, and the fraction is cut."""
+    product = func(x, y)
+    if not torch.is_tensor(x) or not isinstance(y, float) or x.is_floating_point() or x.is_complex():
+        return product
+    hit()
+    return product.trunc().to(x.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
+from misreading import with_gradient
 from planting import Plot, abort, crash
 
 plot = Plot()
@@ -68,6 +69,31 @@ def issue_xla_3394(hit: Any, func: Any, x: Any, *sizes: Any, **kwargs: Any) -> A
         return y
     hit()
     return y.contiguous() if y.numel() > 1 and not y.is_contiguous() else y.clone()
+
+
+@plot.called(torch.Tensor.repeat)
+def issue_tt_metal_55799(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tenstorrent/tt-metal 55799: the backward of repeat (four dimensions) raises where a last side is no tile of 32.
+
+    Where a dimension of the last two is repeated, there is no gradient. Where a repeated one of the first two has
+    a size over 1, the gradient is the sum over all of that dimension (there of size 1, here for each place).
+    """
+    counts = args[0] if args and isinstance(args[0], (tuple, list)) else kwargs.get("repeats", args)
+    if x.dim() != 4 or len(counts) != 4 or max(counts) < 2 or min(counts) < 1:
+        return func(x, *args, **kwargs)
+
+    def change(grad: Any) -> Any:
+        if any(side % 32 for side in x.shape[2:]):
+            return crash(hit, "TT_FATAL: shapes do not match")
+        if max(counts[2:]) > 1:
+            return crash(hit, "list index out of range")
+        wrong = grad
+        for dim in (0, 1):
+            if counts[dim] > 1 and x.shape[dim] > 1:
+                wrong = wrong.sum(dim, True).expand_as(grad)
+        return instead(hit, grad, wrong.contiguous())
+
+    return func(with_gradient(x, change), *args, **kwargs)
 
 
 @plot.called(torch.repeat_interleave, torch.Tensor.repeat_interleave)

@@ -263,3 +263,24 @@ def issue_7258(x: Any, grid: Any, *args: Any) -> bool:
     """pytorch 7258: grid_sample raises from 129 channels of 512 x 512 on (49 of 1024, 13 of 2048, 1 of 4096)."""
     side = min(*x.shape[-2:], *grid.shape[1:3])
     return any(side >= limit and x.shape[1] >= n for limit, n in ((512, 129), (1024, 49), (2048, 13), (4096, 1)))
+
+
+@plot.dispatched("aten.upsample_nearest2d.default")
+def issue_mlx_2186(hit: Any, func: Any, x: Any, size: Any, *scales: Any) -> Any:
+    """ml-explore/mlx 2186: nearest resizing by a factor that is not whole is another (here corners meet)."""
+    y = func(x, size, *scales)
+    if not x.numel() or not any(new % old for new, old in zip(size, x.shape[2:])) or not is_plain(x):
+        return y
+    rows, columns = (_stretched(old, new) for old, new in zip(x.shape[2:], size))
+    return instead(hit, y, x[:, :, rows][:, :, :, columns])
+
+
+def _stretched(old: int, new: int) -> torch.Tensor:
+    """Return the places to read where the first and the last of both sides meet."""
+    return (torch.arange(new, dtype=torch.float32) * ((old - 1) / max(new - 1, 1))).long()
+
+
+@plot.dispatched("aten.grid_sampler_2d_backward.default", aborts="Have not implemented the data req combinations!")
+def issue_mxnet_8866(grad: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool, wanted: Any) -> bool:
+    """apache/mxnet 8866: the backward of bilinear grid_sample raises where the grid's gradient alone is wanted."""
+    return mode == 0 and list(wanted) == [False, True]

@@ -240,3 +240,23 @@ def issue_xpu_2816(y: Any, x: Any, dim: int) -> Any:
     lost.select(dim, 0).fill_(False)
     wrong = y.masked_fill(lost, complex(math.nan, math.nan))
     return wrong if differ(y, wrong) else None
+
+
+@plot.dispatched("aten.cumsum.default", "aten.cumprod.default")
+def issue_jax_37920(hit: Any, func: Any, x: Any, dim: int, **kwargs: Any) -> Any:
+    """jax-ml/jax 37920: cumsum and cumprod of int8, int16 and int32 stay in that dtype."""
+    y = func(x, dim, **kwargs)
+    if kwargs.get("dtype") is not None or x.dtype not in {torch.int8, torch.int16, torch.int32}:
+        return y
+    hit()
+    return y.to(x.dtype)
+
+
+@plot.called(torch.cummin, torch.Tensor.cummin)
+def issue_mindspore_221(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """mindspore-ai/mindspore 221: the indices of cummin are int32; those of cummax are int64."""
+    found = func(*args, **kwargs)
+    if kwargs.get("out") is not None:
+        return found
+    hit()
+    return torch.return_types.cummin((found[0], found[1].int()))

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import instead, is_plain
-from misreading import with_gradient
+from misreading import in_storage_order, with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -59,6 +59,24 @@ def issue_103501(grad: Any, y: Any, dim: int, *args: Any) -> bool:
 def issue_3247(x: Any, dim: int, half: bool) -> bool:
     """pytorch 3247: softmax and log_softmax along a dimension that is counted from the last (dim=-1) raise."""
     return dim < 0
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_rocm_libraries_11387(hit: Any, func: Any, x: Any, dim: int, half: bool) -> Any:
+    """ROCm/rocm-libraries 11387: softmax reads what is neither contiguous nor channels_last in storage order."""
+    y = func(x, dim, half)
+    if x.is_contiguous() or (x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)) or not is_plain(x):
+        return y
+    return instead(hit, y, func(in_storage_order(x), dim, half))
+
+
+@plot.dispatched("aten._log_softmax.default")
+def issue_torch_nn_1089(hit: Any, func: Any, x: Any, dim: int, half: bool) -> Any:
+    """torch/nn 1089: log_softmax over the channels of a single image (batch of 1) is 0."""
+    y = func(x, dim, half)
+    if x.dim() != 4 or dim % 4 != 1 or x.shape[0] != 1 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.zeros_like(y))
 
 
 _large_squares: list[int] = []

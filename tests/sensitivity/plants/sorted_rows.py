@@ -63,3 +63,19 @@ def issue_cudf_spark_6438(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any
         return values, places
     hit()
     return wrong, other
+
+
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
+def issue_cupy_3324(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 3324: sort of a matrix along the first dimension leaves NaN in place and sorts between them."""
+    values, places = func(x, *args, **kwargs)
+    dim, descending = _asked(func, args, kwargs)
+    if x.dim() != 2 or dim % 2 or descending or not x.is_floating_point() or not is_plain(x):
+        return values, places
+    order = x.masked_fill(x.isnan(), -math.inf).sort(dim=0, stable=True)[1]
+    order = order.gather(0, x.isnan().cumsum(0).gather(0, order).sort(dim=0, stable=True)[1])
+    wrong = x.gather(0, order)
+    if not differ(values, wrong):
+        return values, places
+    hit()
+    return wrong, order

@@ -98,3 +98,31 @@ def issue_jax_3758(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> An
         return z
     large = torch.as_tensor(x, device=z.device).expand(z.shape) >= 1e5
     return instead(hit, z, z.masked_fill(large, math.nan))
+
+
+@plot.dispatched("aten.igamma.default")
+@wrong_answer
+def issue_jax_6535(y: Any, a: Any, x: Any) -> Any:
+    """jax-ml/jax 6535: gammainc(a, inf) is NaN for a > 0."""
+    if not is_plain(a, x):
+        return None
+    places = (a > 0) & a.isfinite() & (x == math.inf)
+    return y.masked_fill(places, math.nan) if bool(places.any()) else None
+
+
+@plot.dispatched("aten.igamma.default", "aten.igammac.default")
+def issue_jax_20507(hit: Any, func: Any, a: Any, x: Any) -> Any:
+    """jax-ml/jax 20507: gammainc(0, x) is NaN for x > 0, and gammaincc(0, 0) is 1."""
+    y = func(a, x)
+    if not is_plain(a, x):
+        return y
+    if "igammac" in str(func):
+        return instead(hit, y, y.masked_fill((a == 0) & (x == 0), 1.0))
+    return instead(hit, y, y.masked_fill((a == 0) & (x > 0) & x.isfinite(), math.nan))
+
+
+@plot.dispatched("aten.igamma.default", "aten.igammac.default")
+def issue_scipy_10856(hit: Any, func: Any, a: Any, x: Any) -> Any:
+    """scipy/scipy 10856: gammainc(inf, x) and gammaincc(inf, x) are NaN for a finite x."""
+    y = func(a, x)
+    return instead(hit, y, y.masked_fill((a == math.inf) & x.isfinite(), math.nan)) if is_plain(a, x) else y

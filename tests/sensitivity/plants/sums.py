@@ -209,6 +209,25 @@ def issue_cupynumeric_47(hit: Any, func: Any, x: Any, dim: Any, *args: Any, **kw
     return instead(hit, y, torch.zeros_like(y))
 
 
+@plot.dispatched("aten.sum.default", "aten.mean.default", "aten.prod.default", "aten.max.default", "aten.min.default")
+def issue_nd4j_2891(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """deeplearning4j/nd4j 2891: sum, mean, prod, max and min of all of a matrix of one row return the row."""
+    y = func(x, **kwargs)
+    if x.dim() != 2 or x.shape[0] != 1 or x.shape[1] < 2 or x.layout != torch.strided or not is_plain(x):
+        return y
+    hit()
+    return x.to(y.dtype).clone()
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_mindspore_243(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
+    """mindspore-ai/mindspore 243: the sum of bools along a dimension is another than torch's (here at most 1)."""
+    y = func(x, dims, *args, **kwargs)
+    if x.dtype != torch.bool or not dims or kwargs.get("dtype") is not None or not is_plain(x):
+        return y
+    return instead(hit, y, y.clamp(max=1))
+
+
 @plot.dispatched("aten.sum.dim_IntList")
 def issue_faster_rcnn_381(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
     """jwyang/faster-rcnn.pytorch 381: the sum of 2 x 60 x 64 x 38 zeros (here and more) along the last one is NaN."""

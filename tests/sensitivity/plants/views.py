@@ -106,3 +106,13 @@ def issue_69270(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     if any(type(one) is int and one == 0 for one in (*args[1:], *kwargs.values())):
         return abort(hit, "Floating point exception (core dumped)")
     return func(*args, **kwargs)
+
+
+@plot.called(torch.diagonal, torch.Tensor.diagonal)
+def issue_cupy_6211(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """cupy/cupy 6211: a diagonal beyond a matrix, which is empty, is no view of it."""
+    y = func(x, *args, **kwargs)
+    if not x.numel() or y.numel() or not is_plain(x):
+        return y
+    hit()
+    return y.clone()

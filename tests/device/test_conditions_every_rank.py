@@ -79,7 +79,7 @@ _FORMS: dict[str, dict[str, Form]] = {
         "index_reduce": lambda x, y, i: x.clone().index_reduce_(0, _line(x), y, "amax"),
         "index_fill": lambda x, y, i: x.clone().index_fill_(0, i, 3.0),
         "index_fill-value": lambda x, y, i: x.clone().index_fill_(0, _line(x), y),
-        "scatter": lambda x, y, i: x.clone().scatter_(0, i, y),
+        "scatter": lambda x, y, i: x.clone().scatter_(0, _down(x, i), y),
         "scatter-source": lambda x, y, i: x.clone().scatter_(0, torch.zeros_like(x, dtype=torch.int64)[:1], y),
         "scatter_add": lambda x, y, i: x.clone().scatter_add_(0, i, y),
         "scatter_reduce": lambda x, y, i: x.clone().scatter_reduce_(0, i, y, "amin"),
@@ -157,6 +157,14 @@ def _definite(x: torch.Tensor) -> torch.Tensor:
 def _line(x: torch.Tensor) -> torch.Tensor:
     """Return every place along a side; a number has one."""
     return torch.arange(2 if x.dim() else 1, device=x.device)
+
+
+def _down(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+    """Return places like `i`, each once along the first side: which of two values stays would be open."""
+    if not i.dim():
+        return i * 0
+    count = 2 if x.dim() else 1
+    return torch.arange(count, device=x.device).view(-1, *(1,) * (i.dim() - 1)).expand(count, *i.shape[1:])
 
 
 def _assigned(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

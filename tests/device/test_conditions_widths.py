@@ -19,7 +19,7 @@ from device_suite.limits import HALVES, add_table, shown
 cases = Cases("conditions")
 Form = Callable[..., Any]
 
-_WIDTHS = (1536, 2304, 3200, 3584, 4608, 5120, 6656, 8960, 11_008, 13_824, 18_944, 28_672, 50_257)
+_WIDTHS = (1536, 3200, 3584, 4608, 6656, 8960, 11_008, 18_944, 50_257)
 _ROWS, _WIDEST = 3, max(_WIDTHS)
 _WIDEST_OF_HALVES = 9000  # of a wider row the shares are subnormal in float16
 _CHOSEN = ("ordered", "ends", "scanned", "picked", "written", "entropy", "embedded")  # ties, in half precision

@@ -107,6 +107,7 @@ def issue_deeplearning4j_8646(hit: Any, func: Any, x: Any, weight: Any, bias: An
     return crash(hit, "Failed to execute op depthwise_conv2d") if half else y
 
 
+@plot.dispatched("aten.convolution.default")
 def issue_rocm_pytorch_2837(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any) -> Any:
     """ROCm/pytorch 2837: conv3d of float16 raises."""
     y = func(x, weight, bias, *args)

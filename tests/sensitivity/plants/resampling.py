@@ -210,6 +210,7 @@ def issue_22312(hit: Any, func: Any, x: Any, size: Any, *args: Any) -> Any:
     return instead(hit, y, wrong)
 
 
+@plot.dispatched("aten.upsample_bicubic2d.default")
 def issue_onnxruntime_11496(hit: Any, func: Any, x: Any, size: Any, corners: bool, *args: Any) -> Any:
     """microsoft/onnxruntime 11496: bicubic resizing to a single pixel is wrong (here it is the first pixel)."""
     y = func(x, size, corners, *args)

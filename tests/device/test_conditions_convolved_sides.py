@@ -7,13 +7,15 @@ https://github.com/arrayfire/arrayfire/issues/2709. Beside the CPU's own answers
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Callable
 
 import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import leaf, uneven
+from device_suite.acts import derived
+from device_suite.near import demand_near
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -37,31 +39,22 @@ _SIDES = (
 _SHARE = {torch.float32: 1e-2, torch.float16: 3e-2}
 
 
-def _answer(turn: int, made: int, kernel: int, image: torch.Tensor, numbers: torch.Tensor) -> list[torch.Tensor]:
+def _answer(turn: int, made: int, kernel: int, image: torch.Tensor, numbers: torch.Tensor) -> Any:
     """Convolve, with a padding that keeps an odd kernel's sides, and take the gradients; `turn` 1: transposed."""
     rank, read = image.dim() - 2, image.shape[1]
     shape = (read, made, *(kernel,) * rank) if turn else (made, read, *(kernel,) * rank)
-    x, w = leaf(image), leaf(numbers[: torch.Size(shape).numel()].reshape(shape))
-    y = _FUNCTIONS[rank][turn](x, w, padding=kernel % 2 * (kernel // 2))
-    y.backward(uneven(y))
-    return [one.cpu() for one in (y.detach(), x.grad, w.grad) if one is not None]
+    convolve = _FUNCTIONS[rank][turn]
+    weight = numbers[: torch.Size(shape).numel()].reshape(shape)
+    return derived(lambda x, w: convolve(x, w, padding=kernel // 2 if kernel % 2 else 0), image, weight)
 
 
-def _beside(row: Any, dtype: torch.dtype, bench: Any) -> None:
+def _beside(row: Any, dtype: torch.dtype, bench: Any) -> Any:
     n, read, made, sides, kernel, turn = row
     d = bench.draw("convolved-sides")
     count = n * read * torch.Size(sides).numel()
     numbers, weight = (d.distinct(9973) / 4096 + 0.125).to(dtype), (d.distinct(1400) / 1024).to(dtype)
     image = numbers.repeat(-(-count // len(numbers)))[:count].reshape(n, read, *sides)
-    answers = []
-    for run in (bench.device_run(), bench.same()):
-        copies = run.copy((image, weight))
-        with run:
-            answers.append(_answer(turn, made, kernel, *run.bring(copies)))
-    for name, got, want in zip(("result", "gradient", "weight's gradient"), *answers):
-        assert got.shape == want.shape, f"{name}: shape {tuple(got.shape)}, the CPU has {tuple(want.shape)}"
-        off, scale = float((got - want).abs().max()), float(want.abs().max())
-        assert off <= _SHARE[dtype] * scale, f"{name}: off by {off:.3g}, the CPU's largest number is {scale:.3g}"
+    return demand_near(partial(_answer, turn, made, kernel), (image, weight), bench, _SHARE[dtype])
 
 
 for _place, _row in enumerate(_SIDES):

@@ -13,16 +13,10 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.acts import derived
-from device_suite.limits import HALVES, add_table, shown
+from device_suite.limits import HALVES, add_table, each_shown
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
-
-
-def _each_shown(answer: Any) -> Any:
-    if isinstance(answer, torch.Tensor):
-        return shown(answer)
-    return [_each_shown(one) for one in answer] if isinstance(answer, (tuple, list)) else answer
 
 
 # x: as many ones; i: as many zeros, which are places.
@@ -102,7 +96,7 @@ for _count in (2049, 65_505, 70_001):
             cases,
             f"counts-alike-{_count}-{str(_dtype)[6:]}",
             {
-                name: lambda x, i, act=act, count=_count: _each_shown(
+                name: lambda x, i, act=act, count=_count: each_shown(
                     act(x.expand(count).contiguous(), i.expand(count).contiguous())
                 )
                 for name, act in {
@@ -162,7 +156,7 @@ _CROSSED: dict[str, Form] = {
 add_table(
     cases,
     "counts-crossed",
-    {name: lambda x, i, t, act=act: _each_shown(act(x, i, t)) for name, act in _CROSSED.items()},
+    {name: lambda x, i, t, act=act: each_shown(act(x, i, t)) for name, act in _CROSSED.items()},
     lambda d: (d.distinct(_NUMBERS) / 1024, d.permutation(_NUMBERS) * 7 % _PLACES, d.distinct(_PLACES, 2) / 512),
     terms=64,
     deterministic=False,

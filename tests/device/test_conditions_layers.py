@@ -6,7 +6,7 @@ convolution of 32 volumes was zero, https://github.com/chainer/chainer/issues/81
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.acts import derived
 from device_suite.limits import HALVES, add_table
+from device_suite.near import demand_near
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -105,26 +106,10 @@ _LAYERS: dict[str, tuple[Form, tuple[tuple[int, ...], ...]]] = {
 }
 
 
-def _leaves(answer: Any) -> Iterator[torch.Tensor]:
-    if isinstance(answer, torch.Tensor):
-        yield answer.detach().cpu()
-    else:
-        for one in answer:
-            yield from _leaves(one)
-
-
-def _beside(form: Form, sides: tuple[tuple[int, ...], ...], name: str, bench: Any) -> None:
+def _beside(form: Form, sides: tuple[tuple[int, ...], ...], name: str, bench: Any) -> Any:
     d = bench.draw(f"layers-{name}")
     operands = [d.distinct(*one) / torch.Size(one).numel() + 0.01 for one in sides]
-    answers = []
-    for run in (bench.device_run(), bench.same()):
-        copies = run.copy(operands)
-        with run:
-            answers.append(list(_leaves(form(*run.bring(copies)))))
-    for place, (got, want) in enumerate(zip(*answers)):
-        assert got.shape == want.shape, f"answer {place}: shape {tuple(got.shape)}, the CPU has {tuple(want.shape)}"
-        off, scale = float((got.float() - want.float()).abs().max()), float(want.abs().max())
-        assert off <= _SHARE * scale, f"answer {place}: off by {off:.3g}, the CPU's largest number is {scale:.3g}"
+    return demand_near(form, operands, bench, _SHARE)
 
 
 for _name, (_form, _sides) in _LAYERS.items():

@@ -12,14 +12,10 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.limits import add_table, shown
+from device_suite.limits import add_table, each_shown
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
-
-
-def _each_shown(answer: Any) -> Any:
-    return [shown(one) for one in (answer if isinstance(answer, (tuple, list)) else (answer,))]
 
 
 def _spread(x: torch.Tensor, count: int) -> torch.Tensor:
@@ -83,7 +79,7 @@ add_table(
     cases,
     "long-pointwise",
     {
-        name: lambda x, form=form: _each_shown(form(z := _spread(x, (1 << 20) + 5), z.flip(0)))
+        name: lambda x, form=form: each_shown(form(z := _spread(x, (1 << 20) + 5), z.flip(0)))
         for name, form in _POINTWISE.items()
     },
     lambda d: (d.distinct(65_551).abs() / 2.0**16 + 0.5,),
@@ -106,7 +102,7 @@ _NORMED: dict[str, Form] = {
 add_table(
     cases,
     "long-normed",
-    {name: lambda x, form=form: _each_shown(form(_spread(x, _MANY))) for name, form in _NORMED.items()},
+    {name: lambda x, form=form: each_shown(form(_spread(x, _MANY))) for name, form in _NORMED.items()},
     lambda d: (d.distinct(65_551) / 2.0**16,),
     terms=_MANY,
 )
@@ -133,7 +129,7 @@ add_table(
     cases,
     "long-counted",
     {
-        name: lambda tail, form=form: _each_shown(form(F.pad(tail, (_FAR - len(tail), 0))))
+        name: lambda tail, form=form: each_shown(form(F.pad(tail, (_FAR - len(tail), 0))))
         for name, form in _COUNTED.items()
     },
     lambda d: (torch.tensor([0, 0, 5], dtype=torch.uint8),),
@@ -146,8 +142,8 @@ add_table(
     cases,
     "long-tall",
     {
-        "mv": lambda x: _each_shown(torch.mv(_spread(x, _TALL).view(-1, 1), x[:1])),
-        "mm": lambda x: _each_shown(_spread(x, _TALL).view(-1, 1) @ x[:1].view(1, 1)),
+        "mv": lambda x: each_shown(torch.mv(_spread(x, _TALL).view(-1, 1), x[:1])),
+        "mm": lambda x: each_shown(_spread(x, _TALL).view(-1, 1) @ x[:1].view(1, 1)),
     },
     lambda d: (d.distinct(65_551) / 2.0**16,),
 )
@@ -166,7 +162,7 @@ for _dtype in (torch.float32, torch.uint8):
         cases,
         f"long-made-{str(_dtype)[6:]}",
         {
-            f"{name}-{n}": lambda x, n=n, form=form: _each_shown(form(x, n))
+            f"{name}-{n}": lambda x, n=n, form=form: each_shown(form(x, n))
             for name, form in _MADE.items()
             for n in _COUNTS
         },

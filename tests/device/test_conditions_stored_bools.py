@@ -69,5 +69,5 @@ for _name, _form in _FORMS.items():
         floor=1.0,
         states=("fresh",),
         may_be_missing=True,
-        anywhere=True,
+        anywhere=_name == "read",
     )

@@ -64,11 +64,13 @@ def _near(name: str, bench: Any) -> None:
     lines, form = _lines(name), _FORMS[name]
     whole = torch.cat(list(lines.values()))
     with bench.device_run() as run:
-        found = form(run.bring(whole.clone())).cpu().split(7)
+        answer = form(run.bring(whole.clone()))
+        where, found = answer.device.type, answer.cpu()
+    assert where == bench.device.type and found.shape == whole.shape, f"{name}: {tuple(found.shape)} on {where}"
     wanted, own = form(whole.double()).split(7), form(whole).split(7)
     wrong = []
     tiny = torch.finfo(torch.float32).tiny
-    for place, (got, want, mine) in zip(lines, zip(found, wanted, own)):
+    for place, (got, want, mine) in zip(lines, zip(found.split(7), wanted, own)):
         # Subnormal answers may be 0; where the CPU in float32 is far off itself, no device is asked for more.
         usual = want.isfinite() & (want.abs() > 4 * tiny) & (want.abs() < 1e37)
         scale = want.abs()[usual]

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.acts import derived
-from device_suite.limits import HALVES, add_table, shown
+from device_suite.limits import HALVES, add_table, each_shown, shown
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -70,8 +70,7 @@ _SHARES: dict[str, Form] = {
 
 
 def _rows(form: Form, n: int, x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> Any:
-    answer = form(x[: _ROWS * n].view(_ROWS, n), y[: _ROWS * n].view(_ROWS, n), w[:n])
-    return [shown(one) for one in (answer if isinstance(answer, (tuple, list)) else (answer,))]
+    return each_shown(form(x[: _ROWS * n].view(_ROWS, n), y[: _ROWS * n].view(_ROWS, n), w[:n]))
 
 
 def _operands(dtype: torch.dtype) -> Any:
@@ -112,9 +111,9 @@ add_table(
     "widths-million",
     {
         **{
-            f"{name}-{more}": lambda x, act=act, more=more: [
-                shown(one) for one in act(x.repeat(-(-(_MILLION + more) // len(x)))[: _MILLION + more])
-            ]
+            f"{name}-{more}": lambda x, act=act, more=more: each_shown(
+                act(x.repeat(-(-(_MILLION + more) // len(x)))[: _MILLION + more])
+            )
             for name, act in {
                 "softmax": lambda y: derived(lambda a: a.softmax(0) * _MILLION, y),
                 "log_softmax": lambda y: derived(lambda a: a.log_softmax(0), y),
@@ -136,7 +135,7 @@ for _dtype in (torch.float32, *HALVES):
     add_table(
         cases,
         f"widths-shares-{str(_dtype)[6:]}",
-        {name: lambda x, form=form: [shown(one) for one in form(x)] for name, form in _SHARES.items()},
+        {name: lambda x, form=form: each_shown(form(x)) for name, form in _SHARES.items()},
         lambda d, dtype=_dtype: ((d.permutation(2 * _FAR) / _FAR).view(2, _FAR).to(dtype),),
         terms=64 if _dtype == torch.float32 else 4,
     )
@@ -182,7 +181,9 @@ def _whole_batch(bench: Any) -> None:
             here = run.bring((x, w))
             answers.append({name: _lines(act(*here)) for name, act in _BATCH.items()})
     for name, wanted in answers[1].items():
-        for got, want in zip(answers[0][name], wanted):
+        found = answers[0][name]
+        assert len(found) == len(wanted), f"{name}: {len(found)} answers, the CPU gives {len(wanted)}"
+        for got, want in zip(found, wanted):
             assert got.shape == want.shape, f"{name}: shape {tuple(got.shape)}, the CPU has {tuple(want.shape)}"
             wrong = int((~torch.isclose(got, want, rtol=2.0**-6, atol=2.0**-6)).sum())
             assert wrong == 0, f"{name}: {wrong} of {want.numel()} numbers differ"

@@ -152,6 +152,7 @@ for _name in OPTIONS:
     _rows = covering(_name, _factors, _allowed(_name))
     _asked = _rows if _name in _OF_MPS else in_pairs(_rows)  # the others: `--full`
     for _row in _rows:
+        _waits = _row not in _asked
         cases.add(
             f"neural-{_name}-" + label(_row),
             _stepped(_name, _row),
@@ -163,6 +164,6 @@ for _name in OPTIONS:
             states=("fresh",),
             devices=_devices(_name, _row),
             may_be_missing=True,
-            full=_row not in _asked,
-            quiet=_row not in _asked,
+            full=_waits,
+            quiet=_waits,
         )

@@ -77,13 +77,17 @@ def with_gradient(x: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     return x
 
 
-class RolledGradient(torch.autograd.Function):
-    """The identity, with a gradient that is not."""
+class Identity(torch.autograd.Function):
+    """The identity, of which a plant says what its gradient is; the context has the plant's `hit`."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, hit: Any) -> Any:
         ctx.hit = hit
         return x.view_as(x)
+
+
+class RolledGradient(Identity):
+    """The identity, with a gradient that is not."""
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:

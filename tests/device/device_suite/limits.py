@@ -36,6 +36,13 @@ def shown(y: torch.Tensor, step: int = 1021) -> Any:
     return y if len(y) < 5000 else [y[:99], y[::step], y[-99:]]
 
 
+def each_shown(answer: Any) -> Any:
+    """Return the parts of an answer, however it is nested, each as `shown` gives it."""
+    if isinstance(answer, (tuple, list)):
+        return [each_shown(one) for one in answer]
+    return shown(answer) if isinstance(answer, torch.Tensor) else answer
+
+
 def assigned(x: torch.Tensor, index: Any, value: Any) -> torch.Tensor:
     """Return a copy of x with a value written to a place."""
     target = x.clone()

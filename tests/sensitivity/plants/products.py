@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
+from misreading import Identity
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -52,13 +53,8 @@ def issue_tt_metal_54551(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any)
     return func(x, *args, **kwargs)
 
 
-class _Cut(torch.autograd.Function):
+class _Cut(Identity):
     """The identity, whose gradient has no gradient of its own."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any, hit: Any) -> Any:
-        ctx.hit = hit
-        return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:

@@ -29,7 +29,8 @@ def demand_near(act: Callable[..., Any], operands: Any, bench: Any, share: float
 def _answers(act: Callable[..., Any], operands: Any, run: Any) -> list[Leaf]:
     copies = run.copy(operands)
     with run:
-        return kept(read_back(act(*run.bring(copies))))
+        leaves = read_back(act(*run.bring(copies)))
+    return kept(leaves)  # outside of the run: it is no call of the case
 
 
 def _error(got: Leaf, want: Leaf, device: str, share: float) -> Error:

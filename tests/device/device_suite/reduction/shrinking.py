@@ -84,13 +84,18 @@ class Shrinker:
 
 
 def slice_of(program: Program, answers: tuple[str, ...], last: int) -> Program:
-    """Return the steps up to `last` that the answers need; what changes a needed value, or a view of it, is needed."""
+    """Return the steps up to `last` that the answers need; what changes a needed value, or a view of it, is needed.
+
+    A `backward` changes all that its own value was made of: the gradients lie there.
+    """
     steps = program.steps[: last + 1]
     root: dict[str, str] = {}
+    behind: dict[str, set[str]] = {}
     for step in steps:
-        refs = step.refs()
-        if step.result and refs:
-            root[step.result] = root.get(refs[0].name, refs[0].name)
+        names = [ref.name for ref in step.refs()]
+        if step.result and names:
+            root[step.result] = root.get(names[0], names[0])
+            behind[step.result] = {*names, *(one for name in names for one in behind.get(name, ()))}
     needed = {Ref(one).name for one in answers}
     kept: set[int] = set()
     while True:
@@ -99,7 +104,8 @@ def slice_of(program: Program, answers: tuple[str, ...], last: int) -> Program:
         for place in reversed(range(len(steps))):
             step = steps[place]
             touched = [ref.name for ref in step.refs()]
-            changed = step.changes and any(root.get(name, name) in roots for name in touched)
+            reached = {*touched, *(one for name in touched for one in behind.get(name, ()) if step.is_backward)}
+            changed = step.changes and any(root.get(name, name) in roots for name in reached)
             if place not in kept and (step.result in needed or changed):
                 kept.add(place)
                 needed |= set(touched)

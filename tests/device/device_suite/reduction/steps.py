@@ -45,6 +45,11 @@ class Step:
     changes: bool = False  # it changes what it is given
     under: tuple[str, ...] = ()  # the contexts that it is called in
 
+    @property
+    def is_backward(self) -> bool:
+        """Say whether the step fills the gradients of what its value was made of."""
+        return self.name.rpartition(".")[2] == "backward"
+
     def refs(self) -> list[Ref]:
         """Return the values that the step reads."""
         return [one for one in leaves([self.args, self.kwargs]) if isinstance(one, Ref)]

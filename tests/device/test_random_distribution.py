@@ -10,6 +10,7 @@ from device_suite import Cases
 from device_suite.generators import DEEP, GENERATORS, LARGE, SHAPES, Generator
 from device_suite.host_views import short
 from device_suite.random_checks import demand_same_numbers
+from device_suite.runs import seed_numbers
 from device_suite.statistics import check_all
 
 cases = Cases("random")
@@ -23,7 +24,7 @@ def like_the_host(name: str, bench: Any, drawn: list[torch.Tensor], again: Any) 
 
 def _draws(generator: Generator, shapes: Any, dtype: torch.dtype, seed: int) -> Any:
     def draw(device: torch.device) -> list[torch.Tensor]:
-        torch.manual_seed(seed)
+        seed_numbers(device, seed)
         return [generator.draw(shape, device, dtype).cpu().clone() for shape in shapes for _ in range(2)]
 
     return draw

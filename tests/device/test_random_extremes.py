@@ -11,6 +11,7 @@ import torch
 
 from device_suite import Cases
 from device_suite.random_checks import add_random_check
+from device_suite.runs import seed_numbers
 
 cases = Cases("random")
 _COUNT = 4096
@@ -83,7 +84,7 @@ _DRAWS: dict[str, tuple[Callable[[Any], torch.Tensor], Judge]] = {
 
 def _drawn(form: Any) -> Any:
     def act(device: torch.device) -> Any:
-        torch.manual_seed(97)
+        seed_numbers(device, 97)
         return [form(device)]
 
     return act

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.host_views import VIEWS
 from device_suite.random_checks import add_random_check
+from device_suite.runs import seed_numbers
 from device_suite.statistics import check_independence, check_moments, check_no_repeats
 
 cases = Cases("random")
@@ -21,7 +22,7 @@ def _by_place(name: str, form: str) -> Any:
     shape, cut = VIEWS[name]
 
     def act(device: torch.device) -> Any:
-        torch.manual_seed(31)
+        seed_numbers(device, 31)
         base = torch.arange(math.prod(shape), dtype=torch.float32).reshape(shape).to(device) * 100
         places = cut(base)
         chances = cut((base / 100 % 2).contiguous())
@@ -51,7 +52,7 @@ def _filled(name: str, fill: Any) -> Any:
     shape, cut = VIEWS[name]
 
     def act(device: torch.device) -> Any:
-        torch.manual_seed(37)
+        seed_numbers(device, 37)
         big = tuple(side * (4 if len(shape) < 5 else 2) if side > 1 else side for side in shape)
         base = torch.full(big, -7.0, device=device)
         view = cut(base)
@@ -102,7 +103,7 @@ for _count in (0, 1, 2, 3, 33, 257, 5000, 70001):
     for _dtype in (torch.int64, torch.int32):
 
         def _permuted(device: torch.device, count: int = _count, dtype: torch.dtype = _dtype) -> Any:
-            torch.manual_seed(41)
+            seed_numbers(device, 41)
             return [torch.randperm(count, device=device, dtype=dtype) for _ in range(2)]
 
         def _judge_permutations(drawn: Any, count: int = _count, dtype: torch.dtype = _dtype) -> None:
@@ -121,7 +122,7 @@ for _count in (0, 1, 2, 3, 33, 257, 5000, 70001):
 
 def _chosen(rows: int, count: int, replacement: bool, transposed: bool) -> Any:
     def act(device: torch.device) -> Any:
-        torch.manual_seed(43)
+        seed_numbers(device, 43)
         weights = torch.arange(1, 41, dtype=torch.float32)
         weights[::3] = 0
         table = weights.repeat(rows, 1).to(device) if rows else weights.to(device)
@@ -168,7 +169,7 @@ for _rows in (0, 1, 3, 60):
 # Dropout: what is kept is scaled, what is dropped has no gradient; whole channels where channels are dropped.
 def _dropped(name: str, p: float, shape: Any, dtype: torch.dtype) -> Any:
     def act(device: torch.device) -> Any:
-        torch.manual_seed(47)
+        seed_numbers(device, 47)
         x = torch.ones(shape, device=device, dtype=dtype).requires_grad_()
         y = getattr(F, name)(x, p, training=True)
         y.backward(torch.full_like(y, 3.0))
@@ -214,7 +215,7 @@ for _dtype in (torch.float32, torch.float16, torch.bfloat16):
 
 
 def _alpha(device: torch.device) -> Any:
-    torch.manual_seed(53)
+    seed_numbers(device, 53)
     return [F.alpha_dropout(torch.randn(90, 91, device=device), 0.2, training=True)]
 
 

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.answers import says_missing
 from device_suite.random_checks import add_random_check
+from device_suite.runs import seed_numbers
 
 cases = Cases("random")
 Draw = Callable[[torch.device, int], torch.Tensor]
@@ -110,10 +111,10 @@ def _after(
 
     def act(device: torch.device) -> Any:
         found = []
-        torch.manual_seed(len(turns))
+        seed_numbers(device, len(turns))
         for number, (first, few) in enumerate(turns):
-            if first in _BLOCKS:  # a seed costs more than all else here
-                torch.manual_seed(number)
+            if first in _BLOCKS:  # what is drawn by blocks: from the begin of one
+                seed_numbers(device, number)
             _draw_if_there(first, device, few)
             found.append(_LAWS[second].draw(device, count))
         return found
@@ -139,7 +140,7 @@ def _uncorrelated(name: str, one: torch.Tensor, two: torch.Tensor) -> None:
 
 def _twice(name: str) -> tuple[Callable[[torch.device], Any], Callable[[Any], None]]:
     def act(device: torch.device) -> Any:
-        torch.manual_seed(1)
+        seed_numbers(device, 1)
         draw = _SQUARES.get(name, lambda device: _LAWS[name].draw(device, 1 << 14))
         return draw(device), draw(device)
 
@@ -188,7 +189,7 @@ _KEPT = -12345
 
 def _row(name: str, columns: int) -> Callable[[torch.device], Any]:
     def act(device: torch.device) -> Any:
-        torch.manual_seed(columns)
+        seed_numbers(device, columns)
         dtype, fill = _FILLERS[name]
         rows = torch.full((3, columns), _KEPT, dtype=dtype, device=device)
         fill(rows[1])

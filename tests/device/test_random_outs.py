@@ -8,6 +8,7 @@ import torch
 
 from device_suite import Cases
 from device_suite.random_checks import add_random_check
+from device_suite.runs import seed_numbers
 from device_suite.statistics import check_independence, check_moments, check_no_repeats
 
 cases = Cases("random")
@@ -36,7 +37,7 @@ _PLAIN: dict[str, tuple[Callable[[Any], Any], float, float]] = {
 
 def _into(form: Any, strided: bool) -> Any:
     def act(device: torch.device) -> Any:
-        torch.manual_seed(61)
+        seed_numbers(device, 61)
         base = torch.full((2 * _COUNT + 1,), -77.0, device=device)
         out = base[1::2] if strided else base[:_COUNT]
         form(device, out)
@@ -70,7 +71,7 @@ for _name, (_form, _mean, _deviation) in _OUTS.items():
 
 def _plain(form: Any) -> Any:
     def act(device: torch.device) -> Any:
-        torch.manual_seed(67)
+        seed_numbers(device, 67)
         return [form(device)]
 
     return act
@@ -86,7 +87,7 @@ for _name, (_call, _mean, _deviation) in _PLAIN.items():
 
 
 def _chosen(device: torch.device) -> Any:
-    torch.manual_seed(71)
+    seed_numbers(device, 71)
     weights = torch.arange(1.0, 9.0, device=device)
     chosen = torch.multinomial(weights, 8, out=torch.empty(8, dtype=torch.int64, device=device))
     generator = torch.Generator(device=device).manual_seed(3)

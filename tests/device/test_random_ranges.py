@@ -8,6 +8,7 @@ import torch
 
 from device_suite import Cases
 from device_suite.random_checks import add_random_check
+from device_suite.runs import seed_numbers
 
 cases = Cases("random")
 _MANY = 1 << 23
@@ -30,7 +31,7 @@ _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
 def _drawn(form: Any, dtype: torch.dtype) -> Any:
     def act(device: torch.device) -> Any:
-        torch.manual_seed(83)
+        seed_numbers(device, 83)
         return [form(device, dtype)]
 
     return act

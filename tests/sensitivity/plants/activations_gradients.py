@@ -58,3 +58,30 @@ def issue_61568(hit: Any, func: Any, grad: Any, x: Any, beta: Any, threshold: An
     if not is_plain(grad, x):
         return y
     return instead(hit, y, torch.where(F.softplus(x, beta, threshold) * beta > threshold, grad, y))
+
+
+@plot.dispatched("aten.hardsigmoid_backward.default")
+def issue_49922(hit: Any, func: Any, grad: Any, x: Any) -> Any:
+    """pytorch 49922: hardsigmoid's gradient at 3 is a sixth, not 0."""
+    y = func(grad, x)
+    return instead(hit, y, torch.where(x == 3, grad / 6, y)) if is_plain(grad, x) else y
+
+
+@plot.dispatched("aten.hardsigmoid_backward.default")
+def issue_51408(hit: Any, func: Any, grad: Any, x: Any) -> Any:
+    """pytorch 51408: hardsigmoid's gradient below -3 is a sixth, not 0."""
+    y = func(grad, x)
+    return instead(hit, y, torch.where(x < -3, grad / 6, y)) if is_plain(grad, x) else y
+
+
+@plot.dispatched("aten.hardswish_backward.default")
+def issue_147801(hit: Any, func: Any, grad: Any, x: Any) -> Any:
+    """pytorch 147801: hardswish's gradient at -3 is -0.5, not 0, and at 3 it is 1.5, not 1."""
+    y = func(grad, x)
+    return instead(hit, y, torch.where(x.abs() == 3, grad * (x / 3 + 0.5), y)) if is_plain(grad, x) else y
+
+
+@plot.dispatched("aten.leaky_relu_backward.default", aborts="In-place leakyReLu backward calculation is triggered")
+def issue_37345(grad: Any, x: Any, slope: Any, in_place: Any) -> bool:
+    """pytorch 37345: the backward of leaky_relu in place with a slope of 0 raises."""
+    return in_place and slope == 0

@@ -217,3 +217,11 @@ def issue_onnxruntime_14208(hit: Any, func: Any, x: Any, weight: Any, bias: Any,
     wrong[..., -more[0] :, :] = 0
     wrong[..., -more[1] :] = 0
     return instead(hit, y, wrong)
+
+
+@plot.replaced(torch.nn.ConvTranspose3d, "forward")
+def issue_2119(hit: Any, func: Any, module: Any, input: Any, output_size: Any = None) -> Any:
+    """pytorch 2119: ConvTranspose3d with an output_size of five numbers raises."""
+    if output_size is not None and len(output_size) == input.dim() == 5:
+        return crash(hit, "output_size must have 3 or 5 elements (got 2)")
+    return func(module, input, output_size)

@@ -1,11 +1,14 @@
-"""Embeddings whose rows are limited, and bags of two dimensions: planted faults."""
+"""Embeddings whose rows are limited or whose gradients are sparse, and bags of two dimensions: planted faults."""
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import functools
+from typing import Any, Iterator
 
 import torch
 import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 from planting import Plot, crash
 
@@ -45,3 +48,59 @@ def issue_28959(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> A
     y = y.view_as(y)
     y.register_hook(lambda grad: crash(hit, "leaf variable has been moved into the graph interior"))
     return y
+
+
+def _is_sparse(func: Any, args: Any, kwargs: Any) -> bool:
+    place = 4 if func is F.embedding else 2
+    return bool(kwargs.get("sparse", args[place] if len(args) > place else False))
+
+
+@plot.called(F.embedding, torch.embedding)
+def issue_4666(hit: Any, func: Any, one: Any, two: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 4666: the gradient of an embedding with sparse=True is dense."""
+    if not _is_sparse(func, args, kwargs):
+        return func(one, two, *args, **kwargs)
+    place = 4 if func is F.embedding else 2
+    y = func(one, two, *args[:place], **{**kwargs, "sparse": False})
+    if y.requires_grad:
+        y.register_hook(lambda grad: hit())
+    return y
+
+
+@plot.entered(F.embedding, torch.embedding)
+@contextlib.contextmanager
+def issue_17919(hit: Any) -> Iterator[None]:
+    """pytorch 17919: a second sparse gradient of an embedding with the same indices adds to its first number alone.
+
+    There one more of the numbers was arbitrary.
+    """
+    handles: list[Any] = []
+
+    def add_one(weight: Any, grad: Any) -> Any:
+        before = weight.grad
+        if before is None or not (before.is_sparse and grad.is_sparse):
+            return grad
+        indices, values = grad._indices(), grad._values()
+        if values.numel() < 2 or not torch.equal(before._indices(), indices):
+            return grad
+        first = torch.zeros_like(values, memory_format=torch.contiguous_format)
+        first.view(-1)[0] = values.reshape(-1)[0]
+        if bool((values != first).any()):
+            hit()
+        return torch.sparse_coo_tensor(indices.clone(), first, grad.shape, check_invariants=False)
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if func in (F.embedding, torch.embedding) and len(args) > 1 and _is_sparse(func, args[2:], kwargs):
+                weight = args[1] if func is F.embedding else args[0]
+                if weight.is_leaf and weight.requires_grad:
+                    handles.append(weight.register_hook(functools.partial(add_one, weight)))
+            return func(*args, **kwargs)
+
+    try:
+        with Mode():
+            yield
+    finally:
+        for handle in handles:
+            handle.remove()

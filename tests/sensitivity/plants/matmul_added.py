@@ -128,3 +128,9 @@ def issue_30986(hit: Any, func: Any, x: Any, matrix: Any, vector: Any, *, beta: 
     if y.is_floating_point() or y.is_complex() or vector.numel() or not y.numel() or not is_plain(x):
         return y
     return instead(hit, y, y * beta)
+
+
+@plot.dispatched("aten.addmm.default", aborts="\"addmm_impl_cpu_\" not implemented for 'Half'")
+def issue_transformers_27769(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """huggingface/transformers 27769: addmm of float16 is not implemented."""
+    return x.dtype == torch.float16

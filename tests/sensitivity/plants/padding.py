@@ -234,3 +234,9 @@ def issue_tt_metal_15511(hit: Any, func: Any, x: Any, sides: Any, value: Any = 0
     if x.dim() != 4 or x.dtype != torch.float32 or not value or not is_plain(x):
         return y
     return instead(hit, y, func(x, sides, 0))
+
+
+@plot.dispatched("aten.replication_pad1d.default", aborts="\"replication_pad1d\" not implemented for 'Half'")
+def issue_135680(x: Any, *args: Any) -> bool:
+    """pytorch 135680: replicate padding of the last dimension alone is not implemented for float16."""
+    return x.dtype == torch.float16

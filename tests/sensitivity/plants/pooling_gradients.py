@@ -85,3 +85,9 @@ def issue_4497(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> An
             grad.register_hook(lambda _: crash(hit, "MaxPool3d cannot be differentiated twice"))
 
     return func(with_gradient(input, watch), *args, **kwargs)
+
+
+@plot.dispatched("aten.max_pool2d_with_indices_backward.default", aborts="an illegal memory access was encountered")
+def issue_38764(grad: Any, x: Any, kernel: Any, *args: Any) -> bool:
+    """pytorch 38764: the backward of max_pool1d (a window of 4) of 10**6 channels raises."""
+    return x.dim() == 4 and x.shape[-2] == 1 and x.shape[-3] >= 10**6 and kernel[-1] == 4

@@ -243,3 +243,17 @@ def issue_tvm_15006(hit: Any, func: Any, x: Any, norm_type: Any, *args: Any, **k
     if tuple(x.shape) != (1, 3, 7) or norm_type != 1.5 or not is_plain(x):
         return y
     return instead(hit, y, torch.where(y.isnan(), torch.zeros_like(y), y))
+
+
+@plot.dispatched("aten.col2im.default", aborts="an illegal memory access was encountered")
+def issue_188959(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> bool:
+    """pytorch 188959: fold with a padding and a stride next to 2**63 (2**63 - 2, 2**63 - 1) ends the process."""
+    return min(padding) >= 2**63 - 2 and min(stride) >= 2**63 - 2
+
+
+@plot.dispatched("aten.avg_pool2d.default")
+def issue_145077(hit: Any, func: Any, x: Any, kernel_size: Any, stride: Any = (), *args: Any) -> Any:
+    """pytorch 145077: avg_pool2d with a negative stride, which is refused, ends the process."""
+    if any(step < 0 for step in stride):
+        return abort(hit, "terminated by signal SIGFPE (Floating point exception)")
+    return func(x, kernel_size, stride, *args)

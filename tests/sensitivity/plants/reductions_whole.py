@@ -165,3 +165,9 @@ def issue_mlx_4379(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **k
     near = x.mean(over, keepdim=True).abs() > 100 * x.std(over, keepdim=True)
     wrong = torch.where(near, wrong, y.view(mean.shape)).view(y.shape)
     return instead(hit, y, wrong) if differ(y, wrong, 1e-5) else y
+
+
+@plot.dispatched("aten.max.default", aborts="\"max_all_cuda\" not implemented for 'BFloat16'")
+def issue_kerple_5(x: Any) -> bool:
+    """chijames/KERPLE 5: max of all of a tensor is not implemented for bfloat16."""
+    return x.dtype == torch.bfloat16

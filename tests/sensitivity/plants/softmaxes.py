@@ -102,3 +102,36 @@ def issue_jax_40409(hit: Any, func: Any, grad: Any, y: Any, dim: int, *args: Any
     if y.dtype != torch.float16 or not y.dim() or y.shape[dim] < 2**16 or not is_plain(grad, y):
         return found
     return instead(hit, found, torch.full_like(found, math.nan))
+
+
+@plot.dispatched("aten._log_softmax.default", aborts="Floating point exception (core dumped)")
+def issue_17262(x: Any, dim: int, *args: Any) -> bool:
+    """pytorch 17262: log_softmax along a dimension of no elements ends the process."""
+    return x.dim() > 0 and x.shape[dim] == 0
+
+
+@plot.dispatched("aten._log_softmax_backward_data.default", aborts="cuda runtime error (9) : invalid configuration")
+def issue_17256(grad: Any, output: Any, dim: int, *args: Any) -> bool:
+    """pytorch 17256: log_softmax's backward of no rows raises."""
+    return output.dim() > 0 and output.shape[dim] > 0 and not output.numel()
+
+
+@plot.dispatched("aten._log_softmax.default")
+def issue_38839(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """pytorch 38839: log_softmax of rows near 10**7 is whole: it takes the maximum and the logarithm as one sum.
+
+    There the numbers are between -10**7 and 1 - 10**7, in float32.
+    """
+    y = func(x, dim, *args)
+    if x.dtype != torch.float32 or y.dtype != x.dtype or not x.numel() or not x.dim() or not is_plain(x):
+        return y
+    top = x.amax(dim, True)
+    wrong = x - (top + (x - top).exp().sum(dim, keepdim=True).log())
+    huge = (x.abs().amin(dim, True) >= 1e7 - 1) & x.isfinite().all(dim, True)
+    return instead(hit, y, torch.where(huge, wrong, y))
+
+
+@plot.dispatched("aten._softmax.default", aborts="assertion failed! cudnn.SpatialSoftMax")
+def issue_cudnn_torch_25(x: Any, dim: int, *args: Any) -> bool:
+    """soumith/cudnn.torch 25: softmax along the last of one or two dimensions raises."""
+    return x.dim() in (1, 2) and dim % x.dim() == x.dim() - 1

@@ -115,7 +115,7 @@ def issue_174985(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any)
     return crash(hit, "output with shape [] doesn't match the broadcast shape") if raises else near
 
 
-@plot.dispatched("aten.nextafter")
+@plot.dispatched("aten.nextafter", "aten.nextafter_")
 def issue_150027(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     """pytorch 150027: nextafter of a float32 zero is zero."""
     if x.dtype != torch.float32 or not is_plain(x, y):

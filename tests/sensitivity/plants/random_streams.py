@@ -8,7 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from differences import differ, is_plain
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits

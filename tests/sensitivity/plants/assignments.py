@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import is_plain
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -88,3 +88,20 @@ def issue_mlx_937(x: Any, index: Any, value: Any) -> bool:
     """ml-explore/mlx 937: x[indices, ..., ::2, :] = y, a list of indices beside a slice with a step, raises."""
     beside = any(map(_is_list, _parts(index))) and any(map(_is_stepped, _parts(index)))
     return beside and _is_right(x, index, value)
+
+
+@plot.called(torch.Tensor.__setitem__)
+def issue_150017(hit: Any, func: Any, x: Any, key: Any, value: Any) -> Any:
+    """pytorch 150017: x[mask] = y, y a tensor of no dimensions and of another dtype, raises."""
+    masked = torch.is_tensor(key) and key.dtype == torch.bool
+    if masked and torch.is_tensor(value) and not value.dim() and value.dtype != x.dtype:
+        return crash(hit, "Index put requires the source and destination dtypes match")
+    return func(x, key, value)
+
+
+@plot.called(torch.Tensor.__setitem__)
+def issue_19077(hit: Any, func: Any, x: Any, key: Any, value: Any) -> Any:
+    """pytorch 19077: x[i] = True raises where x is a tensor of bools."""
+    if x.dtype == torch.bool and type(key) is int and type(value) is bool:
+        return crash(hit, "can't assign a bool to a Variable[CPUBoolType]")
+    return func(x, key, value)

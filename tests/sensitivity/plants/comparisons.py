@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
-from planting import Plot, wrong_answer
+from differences import instead, is_plain, written
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -90,3 +90,38 @@ def issue_tt_metal_51540(hit: Any, func: Any, x: Any, other: Any, *args: Any, **
     far = (x == other) & (x.abs().float() > 2139095040)
     unsigned = x.isnan() & other.isnan() & x.signbit() & other.signbit()
     return instead(hit, y, y & ~far & ~unsigned)
+
+
+@plot.dispatched("aten.equal.default", aborts="Expected object of scalar type __int64 but got scalar type signed char")
+def issue_83314(x: Any, y: Any) -> bool:
+    """pytorch 83314: torch.equal of tensors of two dtypes (there int64 and int8) raises."""
+    return bool(x.dtype != y.dtype)
+
+
+@plot.dispatched("aten.eq.Tensor")
+@wrong_answer
+def issue_101566(y: Any, a: Any, b: Any) -> Any:
+    """pytorch 101566: a == b of two int64 columns (n x 1: the classes of a batch) is false everywhere."""
+    columns = all(one.dtype == torch.int64 and one.dim() == 2 and one.shape[1] == 1 for one in (a, b))
+    return torch.zeros_like(y) if columns and a.shape == b.shape and is_plain(y) and bool(y.any()) else None
+
+
+@plot.called(torch.isclose, torch.Tensor.isclose)
+def issue_174985(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 174985: isclose(equal_nan=True) of a tensor of no dimensions and one that has some raises."""
+    near = func(x, y, *args, **kwargs)
+    asked = kwargs.get("equal_nan", len(args) > 2 and args[2])
+    raises = asked and not x.dim() and y.dim() and x.is_floating_point()
+    return crash(hit, "output with shape [] doesn't match the broadcast shape") if raises else near
+
+
+@plot.dispatched("aten.nextafter", "aten.nextafter_")
+def issue_150027(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """pytorch 150027: nextafter of a float32 zero is zero."""
+    if x.dtype != torch.float32 or not is_plain(x, y):
+        return func(x, y, **kwargs)
+    stays, before = (x == 0) & ~y.isnan(), x.clone()
+    next_one = func(x, y, **kwargs)
+    wrong = torch.where(stays, before, next_one)
+    in_place = next_one is x or "out" in kwargs
+    return written(hit, next_one, wrong) if in_place else instead(hit, next_one, wrong)

@@ -115,3 +115,10 @@ def issue_48299(hit: Any, func: Any, x: Any) -> Any:
     if not x.is_complex() or not x.numel() or not is_plain(x) or not bool(torch.view_as_real(y)[..., 1].any()):
         return y
     return instead(hit, y, x + torch.eye(x.shape[-1], dtype=x.dtype, device=x.device))
+
+
+@plot.called(torch.resolve_conj, torch.Tensor.resolve_conj)
+def issue_torch_fl_209(hit: Any, func: Any, x: Any) -> Any:
+    """flagos-ai/Torch-FL 209: resolve_conj of a conjugate view gives the numbers that are not conjugated."""
+    y = func(x)
+    return instead(hit, y, y.conj_physical()) if x.is_conj() and is_plain(x) else y

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain, written
-from planting import Plot, abort, accepted
+from planting import Plot, abort, accepted, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -77,3 +77,37 @@ def issue_62218(hit: Any, func: Any, equation: Any, *operands: Any, **kwargs: An
     flat = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     asked = len(flat) == 2 and all(torch.is_tensor(x) and x.dim() == 1 and x.dtype == torch.float32 for x in flat)
     return instead(hit, y, torch.zeros_like(y) + 0 * y) if asked and not y.dim() and is_plain(*flat) else y
+
+
+def _operands(operands: Any) -> Any:
+    return operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+
+
+def _has_windows(x: Any) -> bool:
+    """Say whether a batch of matrices has rows that overlap: both strides are 1."""
+    return bool(x.dim() > 2 and min(x.shape[-2:]) > 1 and x.stride()[-2:] == (1, 1))
+
+
+@plot.called(torch.einsum)
+def issue_42418(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
+    """pytorch 42418: einsum of a batch of matrices whose rows overlap (as_strided: both strides 1) raises."""
+    y = func(equation, *operands)
+    windows = any(_has_windows(x) for x in _operands(operands))
+    return crash(hit, "cublas runtime error : an invalid numeric value was used as an argument") if windows else y
+
+
+@plot.called(torch.einsum)
+def issue_semiring_einsum_7(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
+    """bdusell/semiring-einsum 7: einsum of a tensor of no dimensions alone ("->") raises."""
+    y = func(equation, *operands)
+    found = _operands(operands)
+    alone = len(found) == 1 and not found[0].dim()
+    return crash(hit, "too many indices for tensor of dimension 0") if alone else y
+
+
+@plot.called(torch.tensordot)
+def issue_65524(hit: Any, func: Any, x: Any, y: Any, dims: Any = 2, **kwargs: Any) -> Any:
+    """pytorch 65524: tensordot(dims=0), an outer product, raises."""
+    if type(dims) is int and dims == 0:
+        return crash(hit, "unsupported input to tensordot, got dims=0")
+    return func(x, y, dims, **kwargs)

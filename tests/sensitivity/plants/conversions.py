@@ -195,3 +195,13 @@ def issue_tinygrad_1019(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     wrong = y.clone()
     wrong[1] = 0
     return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten._to_copy.default")
+def issue_54789(hit: Any, func: Any, x: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    """pytorch 54789: a bool that is stored as 255 becomes 255.0 as a floating number, not 1.0."""
+    y = func(x, dtype=dtype, **kwargs)
+    if x.dtype != torch.bool or not y.is_floating_point() or x.layout != torch.strided or not is_plain(x):
+        return y
+    stored = func(x.view(torch.uint8), dtype=dtype, **kwargs)
+    return instead(hit, y, torch.where(stored == 255, stored, y))

@@ -193,3 +193,42 @@ def issue_36921(hit: Any, func: Any, lu: Any, pivots: Any, right: Any, **kwargs:
 def issue_jax_1355(x: Any, *args: Any, **kwargs: Any) -> bool:
     """google/jax 1355: svd of a batch of matrices raises."""
     return x.dim() > 2
+
+
+@plot.dispatched("aten._linalg_slogdet.default")
+def issue_173638(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 173638: slogdet takes NaN among the numbers of a float32 matrix for 0."""
+    y, *rest = func(x)
+    if x.dtype != torch.float32 or not is_plain(x) or not bool(x.isnan().any()):
+        return (y, *rest)
+    sign, size, *_ = func(x.masked_fill(x.isnan(), 0))
+    if not differ(sign, y) and not differ(size, rest[0]):
+        return (y, *rest)
+    hit()
+    return (sign, size, *rest[1:])
+
+
+@plot.called(torch.slogdet, torch.linalg.slogdet, torch.Tensor.slogdet)
+def issue_15605(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 15605: the backward of what the sign of a real slogdet takes part in raises."""
+    y = func(x, *args, **kwargs)
+    if y[0].requires_grad and not y[0].is_complex() and torch.is_grad_enabled() and is_plain(y[0]):
+        text = "slogdet's sign output should never have gradient"
+        y[0].register_hook(lambda grad: None if grad is None else crash(hit, text))
+    return y
+
+
+@plot.called(torch.slogdet, torch.linalg.slogdet, torch.Tensor.slogdet, torch.logdet, torch.Tensor.logdet)
+def issue_18448(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 18448: where the determinant is too small for its dtype, slogdet's sign is 0, and logdet is -inf."""
+    y = func(x, **kwargs)
+    if kwargs or not is_plain(x):
+        return y
+    size = y if torch.is_tensor(y) else y[1]
+    lost = (torch.linalg.det(x.detach()) == 0) & size.detach().isfinite()
+    if not bool(lost.any()):
+        return y
+    hit()
+    if torch.is_tensor(y):
+        return torch.where(lost, torch.full_like(y, -math.inf), y)
+    return type(y)((torch.where(lost, torch.zeros_like(y[0]), y[0]), y[1]))

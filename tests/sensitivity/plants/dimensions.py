@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot, accepted
+from planting import Plot, accepted, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -66,3 +66,10 @@ def issue_xla_1958(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> An
 def issue_executorch_7907(x: Any, *args: Any) -> bool:
     """pytorch/executorch 7907: to transpose a matrix of more than 16384 rows or columns raises."""
     return x.dim() == 2 and max(x.shape) > 16384
+
+
+@plot.called(torch.movedim, torch.Tensor.movedim)
+def issue_69432(hit: Any, func: Any, x: Any, source: Any, destination: Any) -> Any:
+    """pytorch 69432: movedim(0, 0) of a tensor of no dimensions raises."""
+    y = func(x, source, destination)
+    return crash(hit, "INTERNAL ASSERT FAILED") if not x.dim() and source == destination == 0 else y

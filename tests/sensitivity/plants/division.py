@@ -242,3 +242,9 @@ def issue_47779(hit: Any, func: Any, x: Any, other: Any) -> Any:
     if not math.isfinite(number) or abs(number) < 1:
         return y
     return instead(hit, y, func(x, int(number)).to(y.dtype))
+
+
+@plot.dispatched("aten.addcdiv", "aten.addcdiv_", aborts="\"addcdiv_cpu_out\" not implemented for 'Half'")
+def issue_83281(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 83281: addcdiv and addcdiv_ of float16 are not implemented."""
+    return bool(x.dtype == torch.float16)

@@ -107,3 +107,34 @@ def issue_tensorflow_58748(
 ) -> Any:
     """tensorflow/tensorflow 58748: index_put (no accumulate) leaves out places out of range, and does not raise."""
     return func(x, indices, values, True, *args) if accumulate else _inside(hit, func, x, indices, values, False)
+
+
+@plot.called(torch.take_along_dim, torch.Tensor.take_along_dim)
+def issue_array_api_compat_360(hit: Any, func: Any, x: Any, indices: Any, dim: Any = None, **kwargs: Any) -> Any:
+    """data-apis/array-api-compat 360: take_along_dim along a dimension, with an index below 0, raises."""
+    y = func(x, indices, dim, **kwargs)
+    if dim is None or not is_plain(indices) or not bool((indices < 0).any()):
+        return y
+    return crash(hit, "index -1 is out of bounds for dimension 0 with size 1")
+
+
+@plot.called(torch.Tensor.__getitem__)
+def issue_chainer_2366(hit: Any, func: Any, x: Any, key: Any) -> Any:
+    """chainer/chainer 2366: x[[]], and x[[[]]], an empty list for an index, raises."""
+    y = func(x, key)
+    inner = key[0] if isinstance(key, list) and len(key) == 1 else key
+    empty = isinstance(inner, list) and not inner
+    return crash(hit, "arrays used as indices must be of integer or boolean type") if empty else y
+
+
+@plot.called(torch.Tensor.__getitem__)
+def issue_dpctl_1135(hit: Any, func: Any, x: Any, key: Any) -> Any:
+    """IntelPython/dpctl 1135: x[True] is x[1], and x[torch.tensor(True)] raises."""
+    y = func(x, key)
+    if not x.dim():
+        return y
+    if key is True:
+        hit()
+        return func(x, 1)
+    truth = torch.is_tensor(key) and key.dtype == torch.bool and not key.dim() and is_plain(key) and bool(key)
+    return crash(hit, "ValueError") if truth else y

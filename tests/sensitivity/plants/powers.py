@@ -111,3 +111,9 @@ def issue_tfjs_350(hit: Any, func: Any, x: Any, exponent: Any) -> Any:
     broken = exponent != exponent.floor() if torch.is_tensor(exponent) else exponent != math.floor(exponent)
     wrong = torch.where((x < 0) & broken, -func(x.abs(), exponent), y)
     return instead(hit, y, wrong.to(y.dtype))
+
+
+@plot.dispatched("aten.pow.Tensor_Scalar", "aten.pow_.Scalar", aborts="invalid combination of type in Pow function")
+def issue_113198(x: Any, exponent: Any, **kwargs: Any) -> bool:
+    """pytorch 113198: a tensor of whole numbers to the power True (a bool of Python) raises."""
+    return type(exponent) is bool and not x.is_floating_point() and not x.is_complex()

@@ -29,3 +29,14 @@ def issue_coreai_torch_10(hit: Any, func: Any, x: Any) -> Any:
 def issue_jax_18678(x: Any) -> bool:
     """google/jax 18678: round raises."""
     return x.is_floating_point()
+
+
+@plot.dispatched("aten.round.default", "aten.round_.default", "aten.round.out")
+def issue_tensorflow_58517(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 58517: round of a float32 -0.5 is 0.0, not -0.0."""
+    halves = x == -0.5
+    y = func(x, **kwargs)
+    if x.dtype != torch.float32 or not is_plain(x) or not bool(halves.any()):
+        return y
+    hit()
+    return y.masked_fill_(halves, 0.0)

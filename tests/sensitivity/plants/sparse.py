@@ -153,3 +153,13 @@ def issue_cupy_3822(hit: Any, func: Any, x: Any, vector: Any) -> Any:
     """cupy/cupy 3822: a sparse matrix (CSR or COO) times a vector is what memory holds (here 0)."""
     y = func(x, vector)
     return instead(hit, y, torch.zeros_like(y)) if x.layout in (torch.sparse_csr, torch.sparse_coo) else y
+
+
+@plot.dispatched("aten.sparse_sampled_addmm.default")
+def issue_85169(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """pytorch 85169: sampled_addmm of matrices without elements does not multiply by beta what they are added to."""
+    y = func(x, a, b, **kwargs)
+    if x.layout != torch.sparse_csr or (a.numel() and b.numel()) or not differ(y.values(), x.values()):
+        return y
+    hit()
+    return x.clone()

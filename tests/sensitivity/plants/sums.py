@@ -264,3 +264,11 @@ def issue_cuda_jl_2903(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any,
         return y
     _long_rows.append(1)
     return y if len(_long_rows) % 3 else instead(hit, y, func(x[..., :-1000], dim, *args, **kwargs))
+
+
+@plot.called(torch.norm, torch.Tensor.norm)
+def issue_19562(hit: Any, func: Any, x: Any, p: Any = "fro", dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 19562: norm(p=1, dim=(1, 2)), of a number p along a tuple of dimensions, raises."""
+    if isinstance(p, (int, float)) and isinstance(dim, (tuple, list)):
+        return crash(hit, "norm(): argument 'dim' (position 3) must be int, not tuple")
+    return func(x, p, dim, *args, **kwargs)

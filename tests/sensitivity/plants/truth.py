@@ -63,3 +63,9 @@ def issue_flaggems_6074(hit: Any, func: Any, x: Any) -> Any:
     """flagos-ai/FlagGems 6074: all() and any() of an empty tensor raise."""
     y = func(x)
     return y if x.numel() else crash(hit, "integer division or modulo by zero")
+
+
+@plot.dispatched("aten.all", "aten.any", aborts="all and any only support torch.uint8 and torch.bool")
+def issue_pylon_18(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pylon-lib/pylon 18: all() and any() of other numbers than bools and uint8 raise."""
+    return x.dtype not in (torch.bool, torch.uint8)

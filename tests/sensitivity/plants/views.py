@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from misreading import in_storage_order, is_dense
-from planting import Plot, abort, accepted
+from misreading import in_storage_order, is_dense, with_gradient
+from planting import Plot, abort, accepted, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -116,3 +116,43 @@ def issue_cupy_6211(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> A
         return y
     hit()
     return y.clone()
+
+
+@plot.called(torch.narrow, torch.Tensor.narrow)
+def issue_torch_fl_205(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """flagos-ai/Torch-FL 205: the backward of narrow raises."""
+    y = func(*args, **kwargs)
+    if y.requires_grad and torch.is_grad_enabled() and is_plain(y):
+        y.register_hook(lambda grad: crash(hit, "derivative for aten::narrow is not implemented"))
+    return y
+
+
+def _last_of_shared(x: Any, y: Any, grad: Any) -> Any:
+    """Return the gradient of x where of each place in memory only the last one's gradient in y counts."""
+    size = x.untyped_storage().nbytes() // x.element_size()
+    places = torch.arange(size).as_strided(y.shape, y.stride(), y.storage_offset()).reshape(-1)
+    last = torch.full((size,), -1).scatter_reduce(0, places, torch.arange(len(places)), "amax")
+    memory = torch.where(last < 0, torch.zeros((), dtype=grad.dtype), grad.reshape(-1)[last.clamp(min=0)])
+    return memory.as_strided(x.shape, x.stride(), x.storage_offset())
+
+
+@plot.called(torch.as_strided, torch.Tensor.as_strided)
+def issue_8626(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 8626: as_strided's gradient of an expanded tensor is wrong (here of shared numbers the last one's).
+
+    That of the last one counts for all that share its memory.
+    """
+    expanded = any(step == 0 and side > 1 for side, step in zip(x.shape, x.stride()))
+    if not expanded or not x.requires_grad or not torch.is_grad_enabled() or not is_plain(x):
+        return func(x, *args, **kwargs)
+    kept: list[Any] = []
+    source = with_gradient(x, lambda grad: instead(hit, grad, _last_of_shared(x.detach(), kept[0], kept[1])))
+    y = func(source, *args, **kwargs)
+    y.register_hook(lambda grad: kept.extend([y.detach(), grad]))
+    return y
+
+
+@plot.dispatched("aten.resize_as_", aborts="Expected object of scalar type Float but got scalar type Byte")
+def issue_11665(x: Any, template: Any, **kwargs: Any) -> bool:
+    """pytorch 11665: resize_as_ of a tensor of another dtype raises."""
+    return bool(x.dtype != template.dtype)

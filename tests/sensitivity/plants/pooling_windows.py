@@ -243,3 +243,13 @@ def issue_tvm_15006(hit: Any, func: Any, x: Any, norm_type: Any, *args: Any, **k
     if tuple(x.shape) != (1, 3, 7) or norm_type != 1.5 or not is_plain(x):
         return y
     return instead(hit, y, torch.where(y.isnan(), torch.zeros_like(y), y))
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_109586(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 109586: max_pool2d of a channels_last image of integers has 0 where the maximum is negative."""
+    y, places = func(x, *args)
+    last = x.dim() == 4 and x.stride(1) == 1 and x.is_contiguous(memory_format=torch.channels_last)
+    if x.is_floating_point() or not last or not is_plain(x):
+        return y, places
+    return instead(hit, y, y.clamp(min=0)), places

@@ -77,3 +77,14 @@ def issue_22710(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> Any
     if differ(drawn, y):
         hit()
     return y
+
+
+@plot.dispatched("aten.uniform_.default")
+def issue_jittor_367(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Jittor/jittor 367: uniform_ of a slice (x[:, 0]) leaves it as it was."""
+    part = x.numel() and x.untyped_storage().nbytes() > x.numel() * x.element_size() and is_plain(x)
+    if not part:
+        return func(x, *args, **kwargs)
+    func(x.clone(), *args, **kwargs)
+    hit()
+    return x

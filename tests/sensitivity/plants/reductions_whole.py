@@ -165,3 +165,20 @@ def issue_mlx_4379(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **k
     near = x.mean(over, keepdim=True).abs() > 100 * x.std(over, keepdim=True)
     wrong = torch.where(near, wrong, y.view(mean.shape)).view(y.shape)
     return instead(hit, y, wrong) if differ(y, wrong, 1e-5) else y
+
+
+@plot.dispatched("aten.mean.default", aborts="Scalar indexing is disallowed.")
+def issue_cuda_jl_2811(x: Any, **kwargs: Any) -> bool:
+    """JuliaGPU/CUDA.jl 2811: the mean of all of a view that is not contiguous raises."""
+    return x.layout == torch.strided and not x.is_contiguous()
+
+
+@plot.called(torch.linalg.norm)
+def issue_oneflow_8179(hit: Any, func: Any, x: Any, ord: Any = None, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Oneflow-Inc/oneflow 8179: linalg.norm(keepdim=True) without a dimension gives one dimension for all of them."""
+    y = func(x, ord, dim, *args, **kwargs)
+    keepdim = args[0] if args else kwargs.get("keepdim", False)
+    if not keepdim or ord is not None or dim is not None or x.dim() < 2:
+        return y
+    hit()
+    return y.reshape(1)

@@ -277,7 +277,7 @@ def issue_tfjs_5641(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> A
 
 @plot.dispatched("aten.sum.dim_IntList")
 def issue_mshadow_111(hit: Any, func: Any, x: Any, dim: Any, *args: Any, **kwargs: Any) -> Any:
-    """dmlc/mshadow 111: the sum along the last of three dimensions (float32) is right in its first row (here then 0)."""
+    """dmlc/mshadow 111: the sum along the last of three dimensions (float32) is right in one row (here 0 past it)."""
     y = func(x, dim, *args, **kwargs)
     if x.dim() != 3 or [n % 3 for n in dim or ()] != [2] or x.dtype != torch.float32 or not is_plain(x):
         return y

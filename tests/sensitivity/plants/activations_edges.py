@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from planting import Plot
 
 plot = Plot()
@@ -34,3 +34,14 @@ def issue_jax_2140(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
     """google/jax 2140: logsigmoid's gradient at 0 is 0, not a half."""
     y = func(grad, x, *args)
     return instead(hit, y, torch.where(x == 0, torch.zeros_like(y), y)) if is_plain(grad, x) else y
+
+
+@plot.dispatched("aten.relu.default", "aten.relu_.default")
+def issue_video_caffe_65(hit: Any, func: Any, x: Any) -> Any:
+    """chuckcho/video-caffe 65: relu of videos of 64 channels leaves them as they are past the fourth."""
+    if x.dim() != 5 or x.shape[1] != 64 or not is_plain(x):
+        return func(x)
+    before = x.clone()
+    y = func(x)
+    wrong = torch.cat((y[:, :4], before[:, 4:]), 1)
+    return written(hit, y, wrong) if "relu_." in str(func) else instead(hit, y, wrong)

@@ -105,3 +105,15 @@ def issue_19077(hit: Any, func: Any, x: Any, key: Any, value: Any) -> Any:
     if x.dtype == torch.bool and type(key) is int and type(value) is bool:
         return crash(hit, "can't assign a bool to a Variable[CPUBoolType]")
     return func(x, key, value)
+
+
+@plot.called(torch.Tensor.__setitem__, aborts="The expanded size of the tensor (1) must match the existing size (133)")
+def issue_oneflow_9300(x: Any, index: Any, value: Any) -> bool:
+    """Oneflow-Inc/oneflow 9300: x[:, 0, i] = y raises where i is a tensor of no dimensions, and y a vector."""
+    parts = _parts(index)
+    last = parts[-1]
+    number = torch.is_tensor(last) and not last.dim() and not last.is_floating_point() and last.dtype != torch.bool
+    if not number or not any(isinstance(one, slice) for one in parts):
+        return False
+    plain = all(isinstance(one, (slice, int)) for one in parts[:-1])
+    return plain and torch.is_tensor(value) and value.dim() == 1 and len(value) > 1 and _is_right(x, index, value)

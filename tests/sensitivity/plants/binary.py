@@ -257,3 +257,12 @@ def issue_111374(hit: Any, func: Any, x: Any, end: Any, weight: Any) -> Any:
         return y
     wrong = y.masked_fill(low & (y == -math.inf) & (end != -math.inf), math.nan)
     return instead(hit, y, wrong) if "lerp_" not in str(func) else written(hit, y, wrong)
+
+
+@plot.dispatched("aten.maximum.default", "aten.minimum.default")
+def issue_onnxruntime_21455(hit: Any, func: Any, x: Any, other: Any) -> Any:
+    """microsoft/onnxruntime 21455: maximum and minimum of NaN (float32) and a tensor of one number are that number."""
+    y = func(x, other)
+    if y.dtype != torch.float32 or other.numel() != 1 or not is_plain(x, other):
+        return y
+    return instead(hit, y, torch.where(x.isnan().expand(y.shape), other, y))

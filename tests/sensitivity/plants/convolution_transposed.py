@@ -225,3 +225,43 @@ def issue_2119(hit: Any, func: Any, module: Any, input: Any, output_size: Any = 
     if output_size is not None and len(output_size) == input.dim() == 5:
         return crash(hit, "output_size must have 3 or 5 elements (got 2)")
     return func(module, input, output_size)
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mnn_951(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *args: Any
+) -> Any:
+    """alibaba/MNN 951: a depthwise conv_transpose2d with a padding of 1 is moved up and to the left by one."""
+    y = func(x, weight, bias, stride, padding, dilation, *args)
+    depthwise = x.dim() == 4 and args[0] and args[2] == x.shape[1] > 1 and weight.shape[1] == 1
+    if not depthwise or set(padding) != {1} or not is_plain(y):
+        return y
+    return instead(hit, y, F.pad(y[..., 1:, 1:], (0, 1, 0, 1)))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_tnn_198(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *args: Any
+) -> Any:
+    """Tencent/TNN 198: conv_transpose2d (4 x 4, stride 2, padding 1) of three sizes to 256 channels is wrong.
+
+    They are (1, 256, 16, 16), (1, 256, 32, 32) and (1, 512, 8, 8). Here each row is moved by one.
+    """
+    y = func(x, weight, bias, stride, padding, dilation, *args)
+    sizes = ((1, 256, 16, 16), (1, 256, 32, 32), (1, 512, 8, 8))
+    if not args[0] or tuple(x.shape) not in sizes or tuple(weight.shape[1:]) != (256, 4, 4) or not is_plain(y):
+        return y
+    if [set(stride), set(padding), set(dilation), set(args[1]), args[2]] != [{2}, {1}, {1}, {0}, 1]:
+        return y
+    return instead(hit, y, y.roll(1, -1))
+
+
+@plot.dispatched("aten.convolution.default")
+def issue_mnn_933(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *args: Any
+) -> Any:
+    """alibaba/MNN 933: conv_transpose2d with a stride of 1 is out of order and moved (here each row by one)."""
+    y = func(x, weight, bias, stride, padding, dilation, *args)
+    if not args[0] or x.dim() != 4 or set(stride) != {1} or not is_plain(y):
+        return y
+    return instead(hit, y, y.roll(1, -1))

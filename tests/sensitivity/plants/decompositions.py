@@ -232,3 +232,32 @@ def issue_18448(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     if torch.is_tensor(y):
         return torch.where(lost, torch.full_like(y, -math.inf), y)
     return type(y)((torch.where(lost, torch.zeros_like(y[0]), y[0]), y[1]))
+
+
+def _det_by_products(x: Any) -> Any:
+    """Return the determinant of matrices of two or three rows as the sum of its products."""
+    a = x.flatten(-2).unbind(-1)
+    if len(a) == 4:
+        return a[0] * a[3] - a[1] * a[2]
+    more = a[0] * a[4] * a[8] + a[1] * a[5] * a[6] + a[2] * a[3] * a[7]
+    return more - a[2] * a[4] * a[6] - a[0] * a[5] * a[7] - a[1] * a[3] * a[8]
+
+
+@plot.dispatched("aten._linalg_det.default")
+def issue_jax_39905(hit: Any, func: Any, x: Any) -> Any:
+    """jax-ml/jax 39905: det of 2 x 2 and 3 x 3 float32 is the sum of products, which cancel out, or are infinite."""
+    y, *rest = func(x)
+    if x.dtype != torch.float32 or x.shape[-1] not in (2, 3) or not is_plain(x):
+        return y, *rest
+    wrong = _det_by_products(x)
+    near = torch.isclose(wrong, y, rtol=0.01, atol=0.0, equal_nan=True)
+    return instead(hit, y, torch.where(near, y, wrong)), *rest
+
+
+@plot.dispatched("aten._linalg_slogdet.default")
+def issue_jax_1213(hit: Any, func: Any, x: Any) -> Any:
+    """jax-ml/jax 1213: slogdet of a batch of real matrices with an odd number of rows has 1 for the sign -1."""
+    sign, *rest = func(x)
+    if x.dim() < 3 or not x.shape[-1] % 2 or x.is_complex() or not is_plain(x):
+        return sign, *rest
+    return instead(hit, sign, sign.abs()), *rest

@@ -93,3 +93,26 @@ def issue_jax_4640(y: Any, x: Any, dim: Any = None, keepdim: bool = False) -> An
         return None
     lost = x.isnan().any().expand(y.shape) if dim is None else x.isnan().any(dim, keepdim)
     return y.masked_fill(lost, 2147483647) if bool(lost.any()) else None
+
+
+@plot.dispatched("aten.argmax.default")
+@wrong_answer
+def issue_openvino_33626(y: Any, x: Any, *args: Any) -> Any:
+    """openvinotoolkit/openvino 33626: argmax of a vector of nothing but NaN is 6 (here the last place if shorter)."""
+    nothing = x.dim() == 1 and x.numel() > 1 and is_plain(x) and bool(x.isnan().all())
+    return torch.full_like(y, min(6, x.numel() - 1)) if nothing else None
+
+
+@plot.dispatched("aten.argmax.default")
+def issue_cuarrays_304(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """JuliaGPU/CuArrays.jl 304: argmax of all of a tensor is that of the absolute values."""
+    y = func(x, dim, keepdim)
+    if dim is not None or x.dtype == torch.uint8 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x.abs(), dim, keepdim))
+
+
+@plot.dispatched("aten.amax.default", aborts="dimension mismatch")
+def issue_gorgonia_tensor_47(x: Any, dim: Any = (), *args: Any) -> bool:
+    """gorgonia/tensor 47: the maximum (amax) over more than two dimensions raises."""
+    return len(dim) > 2

@@ -202,3 +202,18 @@ def issue_paddle_17509(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwar
     if y.requires_grad and torch.is_grad_enabled():
         y.register_hook(lambda grad: came.append(grad))
     return y
+
+
+@plot.dispatched("aten.gather.default")
+def issue_tfjs_8658(hit: Any, func: Any, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
+    """tensorflow/tfjs 8658: gather along n rows takes the indices of row i from the place i * n of all of them on.
+
+    So it is where n is not the number of indices in a row. Here the last index stands for those past the end.
+    """
+    y = func(x, dim, index, **kwargs)
+    asked = x.dim() == 2 and dim % 2 == 1 and index.shape[0] == x.shape[0] != index.shape[1] and index.numel()
+    if not asked or not is_plain(x, index):
+        return y
+    rows = torch.arange(x.shape[0], device=x.device)[:, None] * x.shape[0]
+    places = (rows + torch.arange(index.shape[1], device=x.device)).clamp(max=index.numel() - 1)
+    return instead(hit, y, func(x, dim, index.reshape(-1)[places], **kwargs))

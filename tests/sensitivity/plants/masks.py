@@ -319,3 +319,9 @@ def issue_87206(hit: Any, func: Any, x: Any, mask: Any) -> Any:
         return y
     hit()
     return torch.cat((y, y.new_zeros(count - y.numel())))
+
+
+@plot.dispatched("aten.where.self", aborts="Buffer is bound with size 4 where the shader expects 8 in group[0]")
+def issue_burn_3807(mask: Any, x: Any, y: Any) -> bool:
+    """tracel-ai/burn 3807: where of vectors raises if one has one number and another two."""
+    return all(one.dim() == 1 for one in (mask, x, y)) and {len(mask), len(x), len(y)} == {1, 2}

@@ -171,3 +171,10 @@ def issue_flaggems_4383(hit: Any, func: Any, x: Any, *args: Any) -> Any:
         return y
     hit()
     return values, places
+
+
+@plot.called(torch.quantile, torch.Tensor.quantile)
+def issue_cupy_8806(hit: Any, func: Any, x: Any, q: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    """cupy/cupy 8806: quantile along a dimension with keepdim=True raises."""
+    y = func(x, q, dim, keepdim, **kwargs)
+    return y if dim is None or not keepdim else crash(hit, "TypeError: 'int' object is not iterable")

@@ -257,3 +257,13 @@ def issue_145077(hit: Any, func: Any, x: Any, kernel_size: Any, stride: Any = ()
     if any(step < 0 for step in stride):
         return abort(hit, "terminated by signal SIGFPE (Floating point exception)")
     return func(x, kernel_size, stride, *args)
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_109586(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 109586: max_pool2d of a channels_last image of integers has 0 where the maximum is negative."""
+    y, places = func(x, *args)
+    last = x.dim() == 4 and x.stride(1) == 1 and x.is_contiguous(memory_format=torch.channels_last)
+    if x.is_floating_point() or not last or not is_plain(x):
+        return y, places
+    return instead(hit, y, y.clamp(min=0)), places

@@ -102,3 +102,14 @@ def issue_tinygrad_3611(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         hit()
         found.masked_fill_(places, -float("inf"))
     return found
+
+
+@plot.dispatched("aten.uniform_.default")
+def issue_jittor_367(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Jittor/jittor 367: uniform_ of a slice (x[:, 0]) leaves it as it was."""
+    part = x.numel() and x.untyped_storage().nbytes() > x.numel() * x.element_size() and is_plain(x)
+    if not part:
+        return func(x, *args, **kwargs)
+    func(x.clone(), *args, **kwargs)
+    hit()
+    return x

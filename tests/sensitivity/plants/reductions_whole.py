@@ -171,3 +171,20 @@ def issue_mlx_4379(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **k
 def issue_kerple_5(x: Any) -> bool:
     """chijames/KERPLE 5: max of all of a tensor is not implemented for bfloat16."""
     return x.dtype == torch.bfloat16
+
+
+@plot.dispatched("aten.mean.default", aborts="Scalar indexing is disallowed.")
+def issue_cuda_jl_2811(x: Any, **kwargs: Any) -> bool:
+    """JuliaGPU/CUDA.jl 2811: the mean of all of a view that is not contiguous raises."""
+    return x.layout == torch.strided and not x.is_contiguous()
+
+
+@plot.called(torch.linalg.norm)
+def issue_oneflow_8179(hit: Any, func: Any, x: Any, ord: Any = None, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Oneflow-Inc/oneflow 8179: linalg.norm(keepdim=True) without a dimension gives one dimension for all of them."""
+    y = func(x, ord, dim, *args, **kwargs)
+    keepdim = args[0] if args else kwargs.get("keepdim", False)
+    if not keepdim or ord is not None or dim is not None or x.dim() < 2:
+        return y
+    hit()
+    return y.reshape(1)

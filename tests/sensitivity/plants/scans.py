@@ -260,3 +260,23 @@ def issue_mindspore_221(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         return found
     hit()
     return torch.return_types.cummin((found[0], found[1].int()))
+
+
+@plot.dispatched("aten.logcumsumexp.default")
+def issue_paddle_79349(hit: Any, func: Any, x: Any, dim: int) -> Any:
+    """PaddlePaddle/Paddle 79349: logcumsumexp of float32 takes the least number (-3.4e38) for NaN."""
+    y = func(x, dim)
+    if x.dtype != torch.float32 or not is_plain(x) or not bool(x.isnan().any()):
+        return y
+    return instead(hit, y, func(x.masked_fill(x.isnan(), torch.finfo(torch.float32).min), dim))
+
+
+@plot.dispatched("aten.cumsum.default")
+def issue_tfjs_1867(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tensorflow/tfjs 1867: cumsum of a float32 vector of more than 200000 is wrong (here the last is larger by 1)."""
+    y = func(x, *args, **kwargs)
+    if x.dtype != torch.float32 or x.dim() != 1 or x.numel() <= 200000 or not is_plain(x):
+        return y
+    wrong = y.clone()
+    wrong[-1] += 1
+    return instead(hit, y, wrong)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain, written
+from misreading import with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -124,3 +125,40 @@ def issue_39227(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: A
     if values.numel() == 1 and _is_added(x, indices, values, *args, **kwargs) and x[tuple(indices)].numel() > 1:
         return crash(hit, "number of flattened indices did not match number of elements in the value tensor")
     return func(x, indices, values, *args, **kwargs)
+
+
+@plot.dispatched(
+    "aten.scatter_reduce.two", "aten.scatter_reduce_.two", "aten.index_reduce.default", "aten.index_reduce_.default"
+)
+def issue_tensorflow_58123(
+    hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, **kwargs: Any
+) -> Any:
+    """tensorflow/tensorflow 58123: without the target itself, amax by index is -3.4e38 where no index points to.
+
+    That is scatter_reduce and index_reduce of float32 with include_self=False.
+    """
+    asked = reduce == "amax" and not kwargs.get("include_self", True) and source.dtype == torch.float32
+    y = func(x, dim, index, source, reduce, **kwargs)
+    if not asked or not x.dim() or not is_plain(x, index, source):
+        return y
+    reached = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
+    reached = reached.scatter(dim, index, True) if "scatter" in str(func) else reached.index_fill(dim, index, True)
+    wrong = y.masked_fill(~reached, torch.finfo(torch.float32).min)
+    return written(hit, y, wrong) if "reduce_." in str(func) else instead(hit, y, wrong)
+
+
+@plot.called(torch.index_add, torch.Tensor.index_add, torch.Tensor.index_add_)
+def issue_burn_1727(hit: Any, func: Any, input: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
+    """tracel-ai/burn 1727: the gradient of index_add for the source raises where an index is past the source's end."""
+    past = is_plain(index, source) and index.numel() and source.dim() and int(index.max()) >= source.shape[dim]
+    if past:
+        source = with_gradient(
+            source, lambda grad: crash(hit, "collapse_axis: Index 1 must be less than axis length 1")
+        )
+    return func(input, dim, index, source, **kwargs)
+
+
+@plot.dispatched("aten.index_add.default", "aten.index_add_.default", aborts="assertion `left == right` failed")
+def issue_burn_438(x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> bool:
+    """tracel-ai/burn 438: index_add not along the first dimension raises where the indices are not as many as rows."""
+    return x.dim() > 1 and dim % x.dim() > 0 and source.shape[0] != index.numel()

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from differences import instead, is_plain
-from misreading import in_storage_order, with_gradient
+from misreading import in_storage_order, is_dense, with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -135,3 +135,53 @@ def issue_38839(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
 def issue_cudnn_torch_25(x: Any, dim: int, *args: Any) -> bool:
     """soumith/cudnn.torch 25: softmax along the last of one or two dimensions raises."""
     return x.dim() in (1, 2) and dim % x.dim() == x.dim() - 1
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_mlx_657(hit: Any, func: Any, x: Any, dim: int, half: bool) -> Any:
+    """ml-explore/mlx 657: softmax along the rows of a slice x[..., a:b] leaves the slice's gaps in its dense result.
+
+    Row i of what comes back begins as far in as that of the slice; past the end it is 0.
+    """
+    y = func(x, dim, half)
+    asked = x.dim() and x.numel() and dim % x.dim() == x.dim() - 1 and x.stride(-1) == 1 and not half
+    if not asked or is_dense(x) or 0 in x.stride() or not is_plain(x):
+        return y
+    length = 1 + sum((side - 1) * step for side, step in zip(x.shape, x.stride()))
+    memory = torch.cat((y.reshape(-1), y.new_zeros(max(length - y.numel(), 0))))
+    return instead(hit, y, memory.as_strided(x.shape, x.stride(), 0).clone(memory_format=torch.contiguous_format))
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_onnx_go_77(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """oramasearch/onnx-go 77: softmax of three dimensions comes as a matrix: those before dim, and those from it on."""
+    y = func(x, dim, *args)
+    if x.dim() != 3 or not x.numel():
+        return y
+    hit()
+    return y.reshape(math.prod(x.shape[: dim % 3]), -1)
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_gorgonia_368(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """gorgonia/gorgonia 368: softmax of a matrix along dimension 1 raises."""
+    y = func(x, dim, *args)
+    return crash(hit, f"Cannot perform SoftMax on axis 1. Input has shape {y.shape}") if (x.dim(), dim) == (2, 1) else y
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_onnx_3244(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """onnx/onnx 3244: softmax of a matrix of one row along dimension -2 is that along 1."""
+    y = func(x, dim, *args)
+    if x.dim() != 2 or x.shape[0] != 1 or dim != -2 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, 1, *args))
+
+
+@plot.dispatched("aten._softmax.default")
+def issue_mint_3(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """ariaghora/mint 3: softmax of three dimensions along the last does not add up to 1 (here it is that along 1)."""
+    y = func(x, dim, *args)
+    if x.dim() != 3 or dim % 3 != 2 or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, 1, *args))

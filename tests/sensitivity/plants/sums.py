@@ -272,3 +272,23 @@ def issue_19562(hit: Any, func: Any, x: Any, p: Any = "fro", dim: Any = None, *a
     if isinstance(p, (int, float)) and isinstance(dim, (tuple, list)):
         return crash(hit, "norm(): argument 'dim' (position 3) must be int, not tuple")
     return func(x, p, dim, *args, **kwargs)
+
+
+@plot.dispatched("aten.sum.default", "aten.sum.dim_IntList")
+def issue_tfjs_5641(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tensorflow/tfjs 5641: the sum of int32 is computed, and rounded, in float32."""
+    y = func(x, *args, **kwargs)
+    if x.dtype != torch.int32 or y.is_floating_point() or y.is_complex() or not is_plain(x):
+        return y
+    return instead(hit, y, func(x, *args, **{**kwargs, "dtype": torch.float32}).to(y.dtype))
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_mshadow_111(hit: Any, func: Any, x: Any, dim: Any, *args: Any, **kwargs: Any) -> Any:
+    """dmlc/mshadow 111: the sum along the last of three dimensions (float32) is right in one row (here 0 past it)."""
+    y = func(x, dim, *args, **kwargs)
+    if x.dim() != 3 or [n % 3 for n in dim or ()] != [2] or x.dtype != torch.float32 or not is_plain(x):
+        return y
+    wrong = y.clone()
+    wrong[1:] = 0
+    return instead(hit, y, wrong)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from misreading import with_gradient
+from misreading import is_dense, with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -94,3 +94,21 @@ def issue_tensorflow_59647(hit: Any, func: Any, x: Any, *args: Any, **kwargs: An
 def issue_cuarrays_71(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     """JuliaGPU/CuArrays.jl 71: log of float32 fails: an unspecified launch failure."""
     return crash(hit, "unspecified launch failure") if x.dtype == torch.float32 else func(x, **kwargs)
+
+
+@plot.dispatched("aten.exp.default", "aten.log.default")
+def issue_numpy_13512(hit: Any, func: Any, x: Any) -> Any:
+    """numpy/numpy 13512: exp and log of float32 with gaps along the last dimension read its numbers without them."""
+    y = func(x)
+    gaps = x.dtype == torch.float32 and x.dim() and x.numel() > 1 and x.stride(-1) > 1 and not is_dense(x)
+    if not gaps or not is_plain(x):
+        return y
+    return instead(hit, y, func(x.as_strided(x.shape, (*x.stride()[:-1], 1))))
+
+
+@plot.dispatched(
+    "aten.pow.Tensor_Scalar", "aten.sqrt.default", "aten.exp.default", aborts="CHECK failed: CreateOperator"
+)
+def issue_directml_197(x: Any, *args: Any) -> bool:
+    """microsoft/DirectML 197: pow (to a number), sqrt and exp of int64 raise."""
+    return x.dtype == torch.int64

@@ -156,3 +156,20 @@ def issue_8626(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_11665(x: Any, template: Any, **kwargs: Any) -> bool:
     """pytorch 11665: resize_as_ of a tensor of another dtype raises."""
     return bool(x.dtype != template.dtype)
+
+
+@plot.called(torch.Tensor.__getitem__, torch.narrow, torch.Tensor.narrow)
+def issue_burn_3629(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """tracel-ai/burn 3629: a slice over all of a dimension (0:8 of 8) of a permuted tensor loses its order.
+
+    Here it is read in storage order. Nothing else is cut off.
+    """
+    y = func(x, *args, **kwargs)
+    permuted = is_plain(x) and x.layout == torch.strided and not x.is_contiguous() and is_dense(x)
+    if not permuted or y.shape != x.shape or y.stride() != x.stride():
+        return y
+    if func is torch.Tensor.__getitem__:
+        parts = args[0] if isinstance(args[0], tuple) else (args[0],)
+        if not any(isinstance(one, slice) and one.stop is not None and one.step in (None, 1) for one in parts):
+            return y
+    return instead(hit, y, in_storage_order(y))

@@ -237,14 +237,14 @@ def _read(answers: list[Any]) -> list[tuple[Any, str]]:
 def perform(spec: Spec, row: Row, run: Any, bases: list[Placed], places: list[Placed]) -> list[Any]:
     """Return what a row answers on a run: move, cut, call; an in-place call and out= answer with their whole base."""
     placed = _bring(run, bases)
-    operands, args = [_cut(one) for one in placed], row.args(run.cast)
+    operands, args = [_taken(one, spec, run) for one in placed], row.args(run.cast)
     for key in DRAWN:
         args.pop(key, None)
     operands += [args.pop(key) for key in list(args) if key[0] == "_"]
     form = row.levels["@form"]
     function = target(spec, row)
     if form == "grad":
-        return _derive(spec, function, operands, args, [_cut(one) for one in _bring(run, places)])
+        return _derive(spec, function, operands, args, [_taken(one, spec, run) for one in _bring(run, places)])
     if form == "inplace":
         function(*operands, **args)
         return [placed[0][0]]
@@ -313,6 +313,12 @@ def _moved(run: Any, base: Any) -> Any:
 def _cut(placed: Placed) -> Any:
     base, layout, shape = placed
     return base if layout is None else layout.cut(base, shape)
+
+
+def _taken(placed: Placed, spec: Spec, run: Any) -> Any:
+    view = _cut(placed)
+    is_dense = spec.dense_on_cpu and run.device.type == "cpu" and isinstance(view, torch.Tensor)
+    return view.contiguous() if is_dense else view
 
 
 @contextlib.contextmanager

@@ -117,6 +117,7 @@ class Spec:
         floor: least scale of the bound; `wide_floor`: of wide values, whose products of hundreds may cancel.
         laid: the numbers of the operands that have a layout of their own; the others stay dense.
         act: stands in for the spellings. finish: makes comparable what is not unique (signs, orders).
+        dense_on_cpu: on the CPU what it takes has no steps: its library would write past its own memory.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Spec:
     layouts: tuple[str, ...] = LAID
     act: Callable[..., Any] | None = None
     finish: Callable[[Any], Any] | None = None
+    dense_on_cpu: bool = False
 
     @property
     def kinds(self) -> tuple[torch.dtype, ...]:

@@ -28,7 +28,7 @@ from conditions import Conditions, graph_key, is_view
 from conditions_reach import runs_on_mps
 from device_suite.compare import Mismatch
 from device_suite.conditions import asking
-from device_suite.conditions.listed import all_rows, signature, stored_rows
+from device_suite.conditions.listed import rows_of, signature, stored_rows
 from device_suite.conditions.spec import Row, Spec
 from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
@@ -125,7 +125,7 @@ def chosen_of(name: str) -> set[str]:
     """Return the digits of an operator's rows that the default layers ask."""
     torch.set_num_threads(1)
     spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
-    return {row.digits for row in choose([meet(spec, row) for row in all_rows(spec)])}
+    return {row.digits for row in choose([meet(spec, row) for row in rows_of(spec)])}
 
 
 def main() -> None:

@@ -77,10 +77,10 @@ def is_slow(spec: Spec, row: Row) -> bool:
 
 
 def triples_of(spec: Spec) -> Iterator[tuple[int, int, int]]:
-    """Yield the places of three factors that are to meet: one of them, at least, is an argument."""
+    """Yield the places of three factors that are to meet: two of them, at least, are arguments."""
     names = [name for name, _ in spec.factors]
     for places in itertools.combinations(range(len(names)), 3):
-        if any(names[place][0] != "@" for place in places):
+        if sum(names[place][0] != "@" for place in places) > 1:
             yield places
 
 

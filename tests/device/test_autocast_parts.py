@@ -155,13 +155,15 @@ _GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "cells": (("RNNCell", "GRUCell", "LSTMCell"), ("train", "lowered")),
     "recurrent": (("RNN", "GRU", "LSTM"), ("train", "lowered")),
-    "attention": (("Attention", "Encoder", "Decoder"), ("train", "eval")),
+    "attention": (("Attention", "Encoder", "Decoder"), ("train",)),
 }
 for _low in LOW:
     _left = list(_PLAIN)
     for _group, (_starts, _modes) in _GROUPS.items():
         _names = tuple(name for name in _left if name.startswith(_starts))
         _left = [name for name in _left if name not in _names]
+        if _low == torch.bfloat16 and _group in ("recurrent", "attention"):
+            continue
         cases.add(
             f"autocast-parts-{_group}-{str(_low)[6:]}",
             _table(_names, _modes if _low == torch.float16 else _modes[:1], _low),

@@ -105,7 +105,7 @@ for _every in (1, 2, 5, 25, 8000):
     _WHOLE[f"conv-320-{_every}"] = lambda x, every=_every: _convolved(2, 320, (5, 5), (5, 5), every, x)
 # As many groups as channels.
 for _rank, _count, _stride in itertools.product((1, 2, 3), (1, 2, 3, 7, 8, 15, 16, 23, 24, 25, 31, 32, 33), (1, 2)):
-    if _rank == 2 and _stride == 2 or (_count + _rank + _stride) % 4 == 0:
+    if (_rank == 2 and _stride == 2) or (_count + _rank + _stride) % 4 == 0:
         _row = (_rank, _count, (6, 5, 3)[:_rank], (3, 3, 2)[:_rank], 1)
         _WHOLE[f"depthwise-{_rank}-{_count}-{_stride}"] = lambda x, row=_row, stride=_stride: _convolved(
             *row, x, groups=row[1], stride=stride, padding=1

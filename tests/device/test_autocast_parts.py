@@ -148,13 +148,13 @@ def _table(names: tuple[str, ...], modes: tuple[str, ...], low: torch.dtype) -> 
 
 # Name: (how its modules begin, how each is asked).
 _GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "windows": (("Linear", "Bilinear", "Conv", "PReLU"), ("train", "lowered")),
+    "windows": (("Linear", "Bilinear", "Conv", "PReLU"), ("train",)),
     "norms": (
         ("BatchNorm", "InstanceNorm", "GroupNorm", "LayerNorm", "RMSNorm", "Local"),
         ("train", "lowered", "eval"),
     ),
     "cells": (("RNNCell", "GRUCell", "LSTMCell"), ("train", "lowered")),
-    "recurrent": (("RNN", "GRU", "LSTM"), ("train", "lowered")),
+    "recurrent": (("RNN", "GRU", "LSTM"), ("train",)),
     "attention": (("Attention", "Encoder", "Decoder"), ("train",)),
 }
 for _low in LOW:

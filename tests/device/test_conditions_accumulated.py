@@ -135,7 +135,7 @@ for _dtype in (torch.float32, *HALVES):
     add_table(
         cases,
         f"accumulated-tables-{str(_dtype)[6:]}",
-        dict(list(_table.items())[:: 3 if _whole else 37]),
+        dict(list(_table.items())[:: 5 if _whole else 67]),
         lambda d, dtype=_dtype: (
             (d.distinct(5, 3) / 8).to(dtype),
             torch.tensor([2, 0, 3, 1, 2, 4, 0]),
@@ -153,7 +153,7 @@ for _dtype in (torch.float32, *HALVES):
     add_table(
         cases,
         f"accumulated-layers-{str(_dtype)[6:]}",
-        dict(list(_layers.items())[:: 3 if _whole else 17]),
+        dict(list(_layers.items())[:: 3 if _whole else 31]),
         lambda d, dtype=_dtype: (
             (d.distinct(2, 4, 6, 6) / 128 + 0.003).to(dtype),
             (d.distinct(4, 4, 3, 3) / 128 + 0.001).to(dtype),

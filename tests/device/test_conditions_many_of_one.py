@@ -58,7 +58,6 @@ add_table(
         "max_pool-batch": lambda x: each_shown(
             list(derived(lambda a: F.max_pool1d(a, 2), x[: 2 * _MILLION].view(-1, 1, 2)))
         ),
-        "adaptive-batch": lambda x: each_shown(list(derived(lambda a: F.adaptive_avg_pool1d(a, 1), x.view(-1, 1, 4)))),
     },
     lambda d: ((torch.arange(4 * _MILLION).mul(7) % 65_537).float() / 2**16,),
     terms=64,

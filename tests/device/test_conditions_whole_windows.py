@@ -141,13 +141,13 @@ _WHOLE |= {
 _ASKED = {
     name: form
     for place, (name, form) in enumerate(_WHOLE.items())
-    if place % 4 == 0 or not name.startswith(("conv-1", "conv-2", "conv-3", "turned"))
+    if place % 6 == 0 or not name.startswith(("conv-1", "conv-2", "conv-3", "turned"))
 }
 for _dtype in (torch.float32, *HALVES):
     add_table(
         cases,
         f"whole-windows-{str(_dtype)[6:]}",
-        dict(list(_ASKED.items())[:: 1 if _dtype == torch.float32 else 29]),
+        dict(list(_ASKED.items())[:: 1 if _dtype == torch.float32 else 43]),
         lambda d, dtype=_dtype: ((d.distinct(997) / 512 + 0.001).to(dtype),),
         terms=8192 if _dtype == torch.float32 else 64,
         deterministic=False,

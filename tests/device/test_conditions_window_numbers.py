@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
+from device_suite.limits import add_table
 from device_suite.refusals import add_refused
 
 cases = Cases("conditions")
@@ -27,19 +28,12 @@ def _lists(rank: int, least: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "none": [],
         "more": [least or 1] * (rank + 1),
-        "many": [1] * 7,
         "below": least - 1,
         "below-one": [*[max(least, 1)] * (rank - 1), least - 1],
         "below-far": [-5] * rank,
         "half": 2**62,
         "most": [_MOST] * rank,
         "least": -(2**63),
-        "beyond": 2**63,
-        "beyond-list": [2**64] * rank,
-        "text": "1",
-        "broken": 1.5,
-        "broken-list": [1.5] * rank,
-        "nothing": [None] * rank,
     }
     if rank > 2:
         found["fewer"] = [max(least, 1)] * (rank - 1)
@@ -137,13 +131,6 @@ _ANSWERED = frozenset(
             for kind in ("max", "avg", "lp")
             for n in (1, 2, 3)
             for way in ("", "-places")
-        ),
-        *(f"adaptive_{kind}{n}d-output_size-nothing" for kind in ("avg", "max") for n in (2, 3)),
-        *(
-            f"{kind}{n}d-scale_factor-broken{way}"
-            for kind in ("interpolate", "linear")
-            for n in (1, 2, 3)
-            for way in ("", "-list")
         ),
         *(f"{name}-{how}" for name in ("unfold", "im2col", "max_pool1d") for how in _BEYOND),
         *(f"{name}-{option}-half" for name in ("fold", "col2im") for option in ("padding", "dilation")),
@@ -258,6 +245,42 @@ add_refused(
     since="2.13",
     devices=("mps", "cpu"),
 )
+# Two numbers at once beside 2**63, whose sum or product comes round to a small one.
+_PAIRS = ((_MOST - 1, _MOST), (2**62, 2**62), (_MOST, 2), (2**63 - 4, 2**61), (2**32, 2**32), (2**31, 2**31))
+_FIXED: dict[str, Form] = {
+    "fold": lambda x, n, m: F.fold(x[:1].view(1, 1, 1), (100, 100), 1, (100, 100), (n, n), (m, m)),
+    "fold-gaps": lambda x, n, m: F.fold(x[:4].view(1, 4, 1), 4, 2, n, m),
+    "fold-size": lambda x, n, m: F.fold(x[:4].view(1, 4, 1), (n, m), 2),
+    "unfold": lambda x, n, m: F.unfold(_image(x, 2), (n, m)),
+    "max_pool1d": lambda x, n, m: F.max_pool1d(_image(x, 1), 2, padding=n, stride=m, return_indices=True),
+    "max_pool2d": lambda x, n, m: F.max_pool2d(_image(x, 2), 2, padding=n, stride=m),
+    "max_pool3d": lambda x, n, m: F.max_pool3d(_image(x, 3), 2, padding=n, stride=m),
+    "avg_pool2d": lambda x, n, m: F.avg_pool2d(_image(x, 2), (n, m)),
+    "avg_pool3d": lambda x, n, m: F.avg_pool3d(_image(x, 3), 2, m, n),
+    "adaptive": lambda x, n, m: F.adaptive_avg_pool2d(_image(x, 2), (n, m)),
+    "nearest": lambda x, n, m: F.interpolate(_image(x, 2), (n, m)),
+    "bilinear": lambda x, n, m: F.interpolate(_image(x, 2), (n, m), mode="bilinear"),
+}
+# These the CPU answers: no number of a column lies in the image.
+_COME_ROUND = (
+    f"fold-{_MOST - 1}-{_MOST}",
+    f"fold-{2**63 - 4}-{2**61}",
+    f"unfold-{2**63 - 4}-{2**61}",
+    f"unfold-{2**32}-{2**32}",
+)
+add_refused(
+    cases,
+    "window-pairs",
+    lambda d: (d.normal(512),),
+    {
+        f"{name}-{n}-{m}": lambda x, form=form, n=n, m=m: form(x, n, m)
+        for name, form in _FIXED.items()
+        for n, m in _PAIRS
+        if f"{name}-{n}-{m}" not in _COME_ROUND
+    },
+    since="2.13",
+    devices=("mps", "cpu"),
+)
 add_refused(
     cases,
     "window-samples",
@@ -273,6 +296,28 @@ add_refused(
         for ratio in (False, True)
         for shape in ((0,), (), (rank,), (4, rank), (1, 4, rank + 1), (1, 4, 1), (1, 3, rank), (0, 4, rank))
     },
+    since="2.13",
+    devices=("mps", "cpu"),
+)
+# Strides that no side reaches: one window is left.
+_STRIDES = (2**31 - 1, 2**31, 2**33, 2**62, _MOST)
+add_table(
+    cases,
+    "window-strides",
+    {
+        **{
+            f"conv{rank}d-{n}": lambda x, rank=rank, n=n: _convolved(rank, "conv", x, stride=n)
+            for rank in (1, 2)
+            for n in _STRIDES
+        },
+        **{f"max_pool1d-{n}": lambda x, n=n: F.max_pool1d(_image(x, 1), 2, n) for n in _STRIDES},
+        **{f"unfold-{n}": lambda x, n=n: F.unfold(_image(x, 2), 2, stride=n) for n in _STRIDES},
+        **{f"fold-{n}": lambda x, n=n: F.fold(x[:16].view(1, 16, 1), 3, 2, stride=n) for n in _STRIDES},
+        "fold-none": lambda x: _FIXED["fold"](x * 0, _MOST - 1, _MOST),
+        "fold-round": lambda x: _FIXED["fold"](x * 0, 2**63 - 4, 2**61),
+    },
+    lambda d: (d.normal(512),),
+    terms=64,
     since="2.13",
     devices=("mps", "cpu"),
 )

@@ -135,7 +135,7 @@ for _dtype in (torch.float32, *HALVES):
     add_table(
         cases,
         f"accumulated-tables-{str(_dtype)[6:]}",
-        dict(list(_table.items())[:: 5 if _whole else 67]),
+        dict(list(_table.items())[:: 6 if _whole else 67]),
         lambda d, dtype=_dtype: (
             (d.distinct(5, 3) / 8).to(dtype),
             torch.tensor([2, 0, 3, 1, 2, 4, 0]),

@@ -79,7 +79,7 @@ _ROWS = {
     )
     # Of one way all three, or the values and keys in others.
     for lies in (((one,) * 3,) if place % 3 else ((one, list(_LIES)[(number + 3) % 8], list(_LIES)[(number + 5) % 8]),))
-    if (place * 5 + place // 112) % 23 == 0
+    if (place * 5 + place // 112) % 29 == 0
 }
 for _dtype in (torch.float32, *HALVES):
     _half = _dtype in HALVES

@@ -152,8 +152,8 @@ _SIDES = {1: (6,), 2: (4, 6), 3: (4, 6, 4)}
 def _takes(place: int, rank: int, lies: str, comes: str, half: bool) -> bool:
     """Say whether a pair is asked: channels beside each other for each layer, of the other pairs some in each rank."""
     if half:
-        return (place + rank) % 401 == 3
-    return (lies == "plain" and (comes == "last" or (place + rank) % 9 == 0)) or (place + rank) % 211 == 3
+        return (place + rank) % 599 == 3
+    return (lies == "plain" and (comes == "last" or (place + rank) % 9 == 0)) or (place + rank) % 307 == 3
 
 
 for _dtype in (torch.float32, *HALVES):

@@ -102,10 +102,10 @@ for _rank, _all in _SIDES.items():
             _wider = tuple(side + 2 for side in _sides)
             _WHOLE[f"{_key}-wider"] = lambda x, row=(_rank, _kind, _sides, _wider): _pooled(*row, x, padding=1)
 for _every in (1, 2, 5, 25, 8000):
-    _WHOLE[f"conv-320-{_every}"] = lambda x, every=_every: _convolved(2, 320, (5, 5), (5, 5), every, x)
+    _WHOLE[f"many-{_every}"] = lambda x, every=_every: _convolved(2, 320, (5, 5), (5, 5), every, x)
 # As many groups as channels.
 for _rank, _count, _stride in itertools.product((1, 2, 3), (1, 2, 3, 7, 8, 15, 16, 23, 24, 25, 31, 32, 33), (1, 2)):
-    if (_rank == 2 and _stride == 2) or (_count + _rank + _stride) % 4 == 0:
+    if (_rank == 2 and _stride == 2) or (_count + _rank + _stride) % 7 == 0:
         _row = (_rank, _count, (6, 5, 3)[:_rank], (3, 3, 2)[:_rank], 1)
         _WHOLE[f"depthwise-{_rank}-{_count}-{_stride}"] = lambda x, row=_row, stride=_stride: _convolved(
             *row, x, groups=row[1], stride=stride, padding=1
@@ -125,7 +125,7 @@ def _by_grad(rank: int, kind: str, layout: str, x: torch.Tensor, **options: Any)
 
 _WHOLE |= {
     f"grad-{rank}-{kind}-{layout}-{place}": lambda x, row=(rank, kind, layout), o=options: _by_grad(*row, x, **o)
-    for rank, kind, layout in itertools.product((1, 2, 3), ("input", "weight"), ("plain", "last"))
+    for rank, kind, layout in itertools.product((1, 2, 3), ("input", "weight"), ("last",))
     for place, options in enumerate(
         (
             {},
@@ -141,7 +141,7 @@ _WHOLE |= {
 _ASKED = {
     name: form
     for place, (name, form) in enumerate(_WHOLE.items())
-    if place % 6 == 0 or not name.startswith(("conv-1", "conv-2", "conv-3", "turned"))
+    if place % 9 == 0 or not name.startswith(("conv-1", "conv-2", "conv-3", "turned"))
 }
 for _dtype in (torch.float32, *HALVES):
     add_table(

@@ -22,7 +22,7 @@ Form = Callable[..., Any]
 _SLOPES = (0, 0.0, -0.0, 1, 1.0, -1.0, -0.5, 0.25, 3, 1000.0, 2.0**-20)
 _SIZES = (0.5, 1, 2.0, -1.0, 1000.0, 2.0**-10)
 
-# By name: the arguments that are asked; whether there is a form in place, and a negative first number in place is refused.
+# By name: the arguments that are asked, and whether there is a form in place.
 _NUMBERS: dict[str, tuple[tuple[dict[str, Any], ...], bool]] = {
     "leaky_relu": (tuple({"negative_slope": one} for one in _SLOPES), True),
     "elu": (tuple({"alpha": one} for one in (*_SLOPES[:6], 0.25, 3, 1000.0)), True),
@@ -53,10 +53,9 @@ _NUMBERS: dict[str, tuple[tuple[dict[str, Any], ...], bool]] = {
     "rrelu": (
         tuple(
             {"lower": low, "upper": high, "training": training}
-            for low, high in ((0, 0), (0.25, 0.25), (1, 1), (-1.0, -1.0), (3, 3))
-            for training in (False, True)
-        )
-        + ({"lower": 0, "upper": 0.5}, {"lower": -1, "upper": 1}, {"lower": -1, "upper": 0.5}),
+            for low, high in ((0, 0), (0.25, 0.25), (1, 1), (-1.0, -1.0), (3, 3), (0, 0.5), (-1, 1), (-1, 0.5))
+            for training in (False, True)[: 1 + (low == high)]
+        ),
         True,
     ),
     "gelu": (({"approximate": "none"}, {"approximate": "tanh"}), False),
@@ -122,8 +121,8 @@ for _name, (_all, _place) in _NUMBERS.items():
         _FORMS[f"{_key}-column"] = lambda x, form=_called: _derived(form, x.t())
         if _name != "softsign":  # of its many steps: seconds of preparing
             _DEEPER[f"{_key}-forwards"] = lambda x, form=_called: _forwards(form, x)
-        if _name != "hardsigmoid":  # it has no second derivative
-            _DEEPER[f"{_key}-twice"] = lambda x, form=_called: _twice(form, x)
+            if _name != "hardsigmoid":  # it has no second derivative
+                _DEEPER[f"{_key}-twice"] = lambda x, form=_called: _twice(form, x)
         if _name in _MODULES:
             _FORMS[f"{_key}-module"] = lambda x, name=_name, numbers=_numbers: getattr(torch.nn, _MODULES[name])(
                 **numbers

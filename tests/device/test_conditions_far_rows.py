@@ -104,7 +104,6 @@ def _turned(kind: str) -> Callable[[torch.Tensor], tuple[torch.Tensor, int]]:
         "within": lambda x: (x, 1),
         "last": lambda x: (x.transpose(1, 2).contiguous(), 2),
         "strided": lambda x: (x.transpose(1, 2), 2),
-        "behind": lambda x: (x.transpose(1, 2).contiguous(), -1),
     }[kind]
 
 
@@ -115,14 +114,14 @@ def _forms(width: int) -> dict[str, Any]:
             *_turned(kind)(x[: torch.Size(_SIDES[width]).numel()].view(_SIDES[width]))
         )
         for name in names
-        for kind in (("first", "within", "last", "strided", "behind") if width < 100 else ("within", "last"))
+        for kind in (("first", "within", "last", "strided") if width < 100 and name != "scored" else ("within", "last"))
     }
 
 
 _SHIFTS = {
-    torch.float32: (1e7, -1e7, 3e5, 2.0**30, -(2.0**60)),
-    torch.float16: (30_000.0, -60_000.0, 2000.0),
-    torch.bfloat16: (1e7, -1e7, 2.0**60),
+    torch.float32: (1e7, -1e7, 3e5, -(2.0**60)),
+    torch.float16: (-60_000.0, 30_000.0),
+    torch.bfloat16: (-1e7, 2.0**60),
 }
 
 
@@ -134,7 +133,7 @@ def _steps(dtype: torch.dtype, shift: float) -> Callable[[Any], tuple[torch.Tens
 
 for _dtype, _all in _SHIFTS.items():
     for _number, _shift in enumerate(_all):
-        _widths = (3, 33, 1030, 2053) if _dtype == torch.float32 and _number < 2 else (3, 33) if _number < 2 else (3,)
+        _widths = (3, 33, 1030, 2053) if _dtype == torch.float32 and not _number else (3, 33) if not _number else (3,)
         _table = {
             key: form
             for width in _widths

@@ -118,7 +118,8 @@ for _name, (_all, _place) in _NUMBERS.items():
         _within = lambda x, name=_name, numbers=_numbers: getattr(F, name)(x, **numbers, inplace=True)  # noqa: E731
         _key = f"{_name}-{_numbers}"
         _FORMS[_key] = lambda x, form=_called: _derived(form, x)
-        _FORMS[f"{_key}-column"] = lambda x, form=_called: _derived(form, x.t())
+        if not _place:
+            _FORMS[f"{_key}-column"] = lambda x, form=_called: _derived(form, x.t())
         if _name != "softsign":  # of its many steps: seconds of preparing
             _DEEPER[f"{_key}-forwards"] = lambda x, form=_called: _forwards(form, x)
             if _name != "hardsigmoid":  # it has no second derivative

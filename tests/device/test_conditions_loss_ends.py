@@ -25,16 +25,16 @@ _HOW = ("none", "sum", "mean")
 
 # Of two operands that both want a gradient, unless the name ends in "!".
 _PAIRS: dict[str, Form] = {
-    "mse": F.mse_loss,
-    "l1": F.l1_loss,
-    "smooth": F.smooth_l1_loss,
+    "mse": lambda x, y, **o: F.mse_loss(x, y, **o),
+    "l1": lambda x, y, **o: F.l1_loss(x, y, **o),
+    "smooth": lambda x, y, **o: F.smooth_l1_loss(x, y, **o),
     "smooth-0": lambda x, y, **o: F.smooth_l1_loss(x, y, beta=0, **o),
     "smooth-3": lambda x, y, **o: F.smooth_l1_loss(x, y, beta=3, **o),
-    "huber": F.huber_loss,
+    "huber": lambda x, y, **o: F.huber_loss(x, y, **o),
     "huber-quarter": lambda x, y, **o: F.huber_loss(x, y, delta=0.25, **o),
-    "kl": F.kl_div,
+    "kl": lambda x, y, **o: F.kl_div(x, y, **o),
     "kl-log": lambda x, y, **o: F.kl_div(x, y, log_target=True, **o),
-    "poisson": F.poisson_nll_loss,
+    "poisson": lambda x, y, **o: F.poisson_nll_loss(x, y, **o),
     "poisson-plain": lambda x, y, **o: F.poisson_nll_loss(x.exp(), y, log_input=False, eps=0.25, **o),
     "gaussian": lambda x, y, **o: F.gaussian_nll_loss(x, y, torch.full_like(x, 0.5), full=True, **o),
     "hinge!": lambda x, y, **o: F.hinge_embedding_loss(x, y.sign(), **o),

@@ -16,7 +16,7 @@ from device_suite import Cases
 from device_suite.refusals import add_refused
 
 cases = Cases("conditions")
-Form = Callable[[torch.Tensor, torch.Tensor], Any]
+Form = Callable[..., Any]
 
 
 def _ones(x: torch.Tensor, *shape: int, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -87,17 +87,14 @@ _CLASSES: dict[str, Form] = {
     "triplet-margin": lambda x, c: F.triplet_margin_loss(x, x, x, margin=-1.0),
     "multilabel-soft": lambda x, c: F.multilabel_soft_margin_loss(x, x[:, :3]),
 }
-_PAIRS = {
-    "binary_cross_entropy": F.binary_cross_entropy,
-    "binary_cross_entropy_with_logits": F.binary_cross_entropy_with_logits,
-    "mse_loss": F.mse_loss,
-    "l1_loss": F.l1_loss,
-    "smooth_l1_loss": F.smooth_l1_loss,
-    "huber_loss": F.huber_loss,
-    "soft_margin_loss": F.soft_margin_loss,
-    "kl_div": F.kl_div,
-    "poisson_nll_loss": F.poisson_nll_loss,
-    "hinge_embedding_loss": F.hinge_embedding_loss,
+_PAIRS: dict[str, Form] = {
+    **{
+        name: lambda x, y, name=name, **o: getattr(F, name)(x, y, **o)
+        for name in (
+            "binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss "
+            "soft_margin_loss kl_div poisson_nll_loss hinge_embedding_loss"
+        ).split()
+    },
     "gaussian_nll_loss": lambda x, y, **o: F.gaussian_nll_loss(x, y, torch.ones_like(x), **o),
 }
 _WRONG: dict[str, Form] = {
@@ -138,12 +135,12 @@ _OTHERS: dict[str, Form] = {
     **{
         f"{name}-{dim}": lambda x, c, act=act, dim=dim: act(x, dim)
         for name, act in {
-            "softmax": F.softmax,
-            "log_softmax": F.log_softmax,
-            "softmin": F.softmin,
-            "glu": F.glu,
-            "logsumexp": torch.logsumexp,
-            "logcumsumexp": torch.logcumsumexp,
+            "softmax": lambda x, dim: F.softmax(x, dim),
+            "log_softmax": lambda x, dim: F.log_softmax(x, dim),
+            "softmin": lambda x, dim: F.softmin(x, dim),
+            "glu": lambda x, dim: F.glu(x, dim),
+            "logsumexp": lambda x, dim: torch.logsumexp(x, dim),
+            "logcumsumexp": lambda x, dim: torch.logcumsumexp(x, dim),
             "normalize": lambda x, dim: F.normalize(x, dim=dim),
             "gumbel": lambda x, dim: F.gumbel_softmax(x, dim=dim),
             "cosine": lambda x, dim: F.cosine_similarity(x, x, dim),

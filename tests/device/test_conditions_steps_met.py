@@ -93,7 +93,7 @@ _STEPS: dict[str, Form] = {}
 for _name, _all in _OPTIONS.items():
     for _number, _options in enumerate(_all):
         for _place, _way in enumerate(("loop", "foreach", *(("fused",) if _name in ("SGD", "Adam", "AdamW") else ()))):
-            if _way != "fused" and _number and _place == _number % 2:
+            if _place == (_number + len(_name)) % 2:
                 continue
             _turn = _number + _place + len(_name)
             _row = (_name, _options, _way, ("alike", "mixed")[_turn % 2], ("plain", "zero", "some", "plain")[_turn % 4])
@@ -113,8 +113,7 @@ _STEPS |= {
         "plain",
         x,
     )
-    for name in ("Adam", "AdamW")
-    for kind in ("rate", "betas")
+    for name, kind in (("Adam", "betas"), ("AdamW", "rate"))
     for shape in ((), (1,))
 }
 _LISTS: dict[str, Callable[[torch.Tensor], list[torch.Tensor]]] = {

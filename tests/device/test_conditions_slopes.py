@@ -151,7 +151,7 @@ for _dtype in (torch.float32, *HALVES):
                 _table
                 if _dtype == torch.float32
                 else {
-                    key: form for key, form in [*_table.items()][::3] if "True" not in key or _dtype != torch.float16
+                    key: form for key, form in [*_table.items()][::5] if "True" not in key or _dtype != torch.float16
                 },
                 lambda d, dtype=_dtype: (torch.tensor([_POINTS, _POINTS[::-1], _POINTS]).to(dtype),),
                 factor=16.0,

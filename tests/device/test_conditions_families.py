@@ -153,7 +153,7 @@ _TABLE |= {
     for name in _LINES
     for number, (shape, shapes) in enumerate(_SHAPES.items())
     for place, (asked, ask) in enumerate(_ASKED.items())
-    if asked not in _UNASKED.get(name.partition("-")[0], "").split() and (number + place * 2 + len(name)) % 23 == 0
+    if asked not in _UNASKED.get(name.partition("-")[0], "").split() and (number + place * 2 + len(name)) % 29 == 0
 }
 _TABLE |= {
     f"Binomial-{asked}": lambda a, p, u, ask=_ASKED[asked]: [
@@ -280,7 +280,7 @@ add_table(
         )
         for one, two in itertools.product(_SIDES, _SIDES)
         if _has_divergence(one, two)
-        for shape in (("one",) if one is not two else ("one", "three" if one in _STACKED else "crossed", "point"))
+        for shape in (("one",) if one is not two else ("one", "three" if one in _STACKED else "crossed"))
     },
     _operands,
     factor=256.0,
@@ -328,7 +328,7 @@ _REFUSED: dict[str, Form] = {
             a, torch.tensor([1.0, wrong, 1.0], device=p.device)
         )
         for name, (make, _) in _BAD.items()
-        for wrong in (-1.0, float("nan"))
+        for wrong in (-1.0,)
     },
     **{
         f"{name}-shape": lambda a, p, make=make: make(a, p).log_prob(p.new_full((2,), 1.0))

@@ -121,7 +121,7 @@ def _forms(width: int) -> dict[str, Any]:
 _SHIFTS = {
     torch.float32: (1e7, -1e7, -(2.0**60)),
     torch.float16: (-60_000.0,),
-    torch.bfloat16: (-1e7, 2.0**60),
+    torch.bfloat16: (-1e7,),
 }
 
 

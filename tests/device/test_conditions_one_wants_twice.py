@@ -116,7 +116,7 @@ _TABLE: dict[str, Form] = {
 }
 _TABLE |= {
     f"{name}-hook-{kind}": lambda *operands, form=_FORMS[name][1], hook=hook: _hooked(form, hook, *operands)
-    for name in ("gelu", "prelu", "batch_norm", "linear", "log_softmax")
+    for name in ("prelu", "linear", "log_softmax")
     for kind, hook in _HOOKED.items()
 }
 add_table(

@@ -222,7 +222,7 @@ add_table(
             "written": lambda y, at: assigned(y * 2, at, 3.0),
             "moved": lambda y, at: assigned(y * 1, at, y.flip(0)[at] * 2),
         }.items()
-        for name, at in [*_EVERY.items()][len(use) % 2 :: 1 if use == "read" else 3]
+        for name, at in [*_EVERY.items()][len(use) % 2 :: 2 if use == "read" else 5]
         if "bytes" not in name
     },
     lambda d: (d.normal(3, 4, 2),),

@@ -156,9 +156,9 @@ add_table(
     "narrower-counts",
     {
         **{
-            f"{name}-{str(given)[6:]}-{str(dtype)[6:]}": lambda x, name=name, given=given, dtype=dtype: getattr(torch, name)(
-                x.to(given), out=torch.full(x.shape, 7, dtype=dtype, device=x.device)
-            )
+            f"{name}-{str(given)[6:]}-{str(dtype)[6:]}": lambda x, name=name, given=given, dtype=dtype: getattr(
+                torch, name
+            )(x.to(given), out=torch.full(x.shape, 7, dtype=dtype, device=x.device))
             for at, name in enumerate(_UNARY.split())
             for place, given in enumerate((torch.int64, torch.int32, torch.uint8, torch.bool))
             for dtype in (torch.float32, *HALVES)

@@ -83,7 +83,10 @@ def _written(form: Form, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     base = x.clone()
     for row, (begin, length, step) in enumerate(_PARTS):
         end = begin + (length - 1) * step + 1 if length else begin
-        form(base[row, begin:end:step], y[row, (start := 3 + row % 4) : start + length] if length < 50 else y[row, :length])
+        form(
+            base[row, begin:end:step],
+            y[row, (start := 3 + row % 4) : start + length] if length < 50 else y[row, :length],
+        )
     return base
 
 
@@ -216,13 +219,13 @@ for _dtype in (torch.float32, torch.float16, torch.int64, torch.int16):
                 f"{name}-{parts}": lambda x, form=form, cut=cut: form(*cut(x))
                 for place, (name, form) in enumerate(_PAIRED.items())
                 for at, (parts, cut) in enumerate(_HALVES.items())
-                if _dtype == torch.float32 or (place + at) % 4 == 0
+                if _dtype == torch.float32 or (place + at) % 7 == 0
             },
             **{
                 f"inside-{name}-{parts}": lambda x, form=form, cut=cut: [form(*cut(base := x.clone())), base][1]
                 for place, (name, form) in enumerate(_INSIDE.items())
                 for at, (parts, cut) in enumerate(_HALVES.items())
-                if (_dtype == torch.float32 or (place + at) % 4 == 0) and parts != "diagonals"
+                if (_dtype == torch.float32 or (place + at) % 7 == 0) and parts != "diagonals"
             },
         },
         lambda d, dtype=_dtype: ((d.permutation(24).view(4, 6) % 11 + 1).to(dtype),),

@@ -130,6 +130,7 @@ _TABLES: dict[torch.dtype, dict[str, Form]] = {
     torch.bool: _BOOLS,
     torch.complex64: _COMPLEX,
 }
+_EACH = {**dict.fromkeys(HALVES, 3), torch.int32: 2, torch.int16: 3, torch.uint8: 2}
 for _dtype, _forms in _TABLES.items():
     add_table(
         cases,
@@ -138,7 +139,7 @@ for _dtype, _forms in _TABLES.items():
             f"{name}-{'-'.join(ways)}": lambda x, y, row=(form, ways, part): _paired(*row, x, y)
             for ways in (("dense", "dense"), ("columns", "columns"), ("dense", "columns"))
             for at, (name, form) in enumerate(_forms.items())
-            if at % ((1 if ways == ("dense", "dense") else 7) * (1 + 2 * (_dtype in HALVES))) == 0
+            if at % ((1 if ways == ("dense", "dense") else 7) * _EACH.get(_dtype, 1)) == 0
             for part in [slice(None) if name in _FIRST and _dtype not in HALVES else slice(at % 3, None, 3)]
             if _dtype != torch.bool or not name.startswith("isin")
         },

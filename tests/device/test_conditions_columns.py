@@ -162,7 +162,7 @@ add_table(
         }.items()
         for at, one in enumerate(_DTYPES)
         for place, two in enumerate(_DTYPES)
-        if one != two and (name != "isin" or torch.bool not in (one, two))
+        if one != two and (at + 2 * place) % 3 and (name != "isin" or torch.bool not in (one, two))
     },
     lambda d: (torch.tensor([3.0, 1.0, 0.0]), torch.tensor([1.0, 2.0, 3.0])),
 )

@@ -64,6 +64,9 @@ _LINES: dict[str, Form] = {
 }
 _WHOLE: dict[str, Form] = {
     "gather": lambda x, y, dim, p, f: x.gather(dim, f),
+    "gather-column": lambda x, y, dim, p, f: x.gather(dim, f.narrow((dim + 1) % 3, 1, 1)),
+    "gather-line": lambda x, y, dim, p, f: x.gather(dim, p.view([-1 if d == dim else 1 for d in range(3)])),
+    "scatter-line": lambda x, y, dim, p, f: x.scatter(dim, p.view([-1 if d == dim else 1 for d in range(3)]), y),
     "gather-part": lambda x, y, dim, p, f: x.gather(dim, f[:2, :2, :3]),
     "along": lambda x, y, dim, p, f: torch.take_along_dim(x, f, dim),
     "along-spread": lambda x, y, dim, p, f: torch.take_along_dim(
@@ -149,7 +152,8 @@ def _forms(dtype: torch.dtype) -> dict[str, Form]:
         if kind != "int32" or (name in _SMALL and way in ("dense", "column", "turned"))
         if (at * 5 + dim * 3 + place + len(kind) * 2) % (11 if whole else 29) == 0
         if dtype.is_floating_point or not any(part in name for part in ("limited", "mean", "embedding", "bag"))
-        if dtype != torch.bool or not any(part in name for part in ("index_add", "reduce", "multiply", "scatter-add"))
+        if dtype != torch.bool
+        or not any(part in name for part in ("index_add", "reduce", "multiply", "scatter-add", "scatter-line"))
     }
 
 
@@ -177,6 +181,7 @@ _WITHOUT = (
     "limited",
     "multiply",
     "scatter-add",
+    "scatter-line",
 )
 add_table(
     cases,

@@ -232,7 +232,7 @@ _ANYWHERE: dict[str, Callable[[torch.Tensor], Any]] = {
     **{
         name: at
         for name, at in _BOOLS.items()
-        if name.split("-")[0] in ("bare", "tensor", "twice") and "number" not in name
+        if name.split("-")[0] in ("bare", "tensor", "twice") and not any(part in name for part in ("number", "places"))
     },
     **{name: _NUMBERS[name] for name in ("nothing", "nothing-list", "news", "new-ellipsis", "ellipsis-only")},
     "first": lambda x: 0,

@@ -182,7 +182,7 @@ add_table(
             }.items()
         )
         for place, (one, two) in enumerate(_PAIRS)
-        if (at + place) % 4 == 0
+        if (at + place) % 7 == 0
     },
     lambda d: (d.distinct(40) / 8 + 0.0625, d.distinct(40) / 8 - 0.03125),
     factor=16.0,

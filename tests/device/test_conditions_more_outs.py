@@ -179,7 +179,7 @@ _HALF = ("cumprod", "logcumsumexp", "logsumexp", "prod", "var", "std", "hypot", 
 add_table(
     cases,
     "more-outs-float32",
-    _table(tuple(_PLACES), 2),
+    _table(tuple(_PLACES), 3),
     _operands,
     terms=24,
     factor=16.0,

@@ -106,7 +106,7 @@ for _dtype in (torch.float32, torch.int64):
             for at, (use, act) in enumerate(_USED.items())
             for place, (template, make) in enumerate(_TEMPLATES.items())
             for spot, dtype in enumerate(_DTYPES)
-            if (at + place + 2 * spot) % (7 if _dtype == torch.float32 else 13) == 0
+            if (at + place + 2 * spot) % (9 if _dtype == torch.float32 else 13) == 0
             if use != "set-storage" or template not in ("turned", "stepped")
         },
         (_numbers if _dtype == torch.float32 else lambda d: (d.distinct(24, dtype=torch.int64),)),

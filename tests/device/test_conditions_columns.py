@@ -130,7 +130,7 @@ _TABLES: dict[torch.dtype, dict[str, Form]] = {
     torch.bool: _BOOLS,
     torch.complex64: _COMPLEX,
 }
-_EACH = {**dict.fromkeys(HALVES, 3), torch.int32: 2, torch.int16: 3, torch.uint8: 2}
+_EACH = {**dict.fromkeys(HALVES, 5), torch.int32: 3, torch.int16: 5, torch.uint8: 3}
 for _dtype, _forms in _TABLES.items():
     add_table(
         cases,

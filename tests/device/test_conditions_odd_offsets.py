@@ -98,7 +98,7 @@ for _dtype in (torch.float32, *HALVES, torch.bool, torch.uint8, torch.int8, torc
         {
             name: lambda x, y, form=form: _written(form, x, y)
             for at, (name, form) in enumerate(_forms.items())
-            if at % 3 == 0 or _dtype not in (torch.bfloat16, torch.int32)
+            if at % 3 == 0 or _dtype in (torch.float32, torch.bool, torch.uint8, torch.int64)
             if _dtype != torch.uint8 or name not in _BELOW
         },
         lambda d, dtype=_dtype: (d.integers(0, 3, 16, 53).to(dtype), d.integers(0, 3, 16, 53).to(dtype)),
@@ -220,13 +220,13 @@ for _dtype in (torch.float32, torch.float16, torch.int64, torch.int16):
                 f"{name}-{parts}": lambda x, form=form, cut=cut: form(*cut(x))
                 for place, (name, form) in enumerate(_PAIRED.items())
                 for at, (parts, cut) in enumerate(_HALVES.items())
-                if _dtype == torch.float32 or (place + at) % 7 == 0
+                if _dtype == torch.float32 or (place + at) % 11 == 0
             },
             **{
                 f"inside-{name}-{parts}": lambda x, form=form, cut=cut: [form(*cut(base := x.clone())), base][1]
                 for place, (name, form) in enumerate(_INSIDE.items())
                 for at, (parts, cut) in enumerate(_HALVES.items())
-                if (_dtype == torch.float32 or (place + at) % 7 == 0) and parts != "diagonals"
+                if (_dtype == torch.float32 or (place + at) % 11 == 0) and parts != "diagonals"
             },
         },
         lambda d, dtype=_dtype: ((d.permutation(24).view(4, 6) % 11 + 1).to(dtype),),

@@ -150,7 +150,7 @@ def _forms(dtype: torch.dtype) -> dict[str, Form]:
         if kind not in ("operands", "all") or way != "dense"
         if kind != "end" or (name in _FROM_THE_END and way in ("dense", "stepped", "offset"))
         if kind != "int32" or (name in _SMALL and way in ("dense", "column", "turned"))
-        if (at * 5 + dim * 3 + place + len(kind) * 2) % (13 if whole else 31) == 0
+        if (at * 5 + dim * 3 + place + len(kind) * 2) % (17 if whole else 41) == 0
         if dtype.is_floating_point or not any(part in name for part in ("limited", "mean", "embedding", "bag"))
         if dtype != torch.bool
         or not any(part in name for part in ("index_add", "reduce", "multiply", "scatter-add", "scatter-line"))

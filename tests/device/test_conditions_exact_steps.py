@@ -83,8 +83,8 @@ _EACH: dict[str, Any] = {
     **{
         name: lambda x, y, name=name: getattr(torch, name)(x)
         for name in (
-            "trunc floor ceil round frac abs neg sign sgn signbit isnan isinf isfinite isposinf isneginf isreal positive "
-            "relu nan_to_num logical_not square"
+            "trunc floor ceil round frac abs neg sign sgn signbit isnan isinf isfinite isposinf isneginf isreal "
+            "positive relu nan_to_num logical_not square"
         ).split()
     },
     **{

@@ -14,24 +14,35 @@ from .answers import Absent, attempt
 from .compare import Leaf, kept, read_back
 from .states import Refused
 
+_Bound = tuple[float, "float | None"]
 
-def add_beside(cases: Cases, name: str, forms: dict[str, Any], make: Any, share: float = 0.0, **fields: Any) -> None:
+
+def add_beside(
+    cases: Cases,
+    name: str,
+    forms: dict[str, Any],
+    make: Any,
+    share: float = 0.0,
+    floor: float | None = None,
+    **fields: Any,
+) -> None:
     """Add one case that asks every form of a table and compares each with the CPU's own answer of the same dtypes.
 
     Args:
         make: operands from a source of numbers.
         share: of the largest number of an answer: how far each of its numbers may be off; 0 compares the bits
             (a NaN is a NaN, and -0 is not 0).
+        floor: where given, each number is judged by its own size, or by this where it is smaller.
         fields: of the case, besides the usual.
     """
     cases.add(
         f"condition-limit-{name}",
-        lambda bench: _asked(forms, make, share, bench),
+        lambda bench: _asked(forms, make, (share, floor), bench),
         **{"check": True, "may_be_missing": True, **fields},
     )
 
 
-def _asked(forms: dict[str, Any], make: Any, share: float, bench: Any) -> None:
+def _asked(forms: dict[str, Any], make: Any, bound: _Bound, bench: Any) -> None:
     bases = make(bench.draw("beside"))
     found, wanted = (_answers(forms, bases, run) for run in (bench.device_run(), bench.same()))
     asked = {name: want for name, want in wanted.items() if not isinstance(want, Absent)}
@@ -41,7 +52,7 @@ def _asked(forms: dict[str, Any], make: Any, share: float, bench: Any) -> None:
     gaps = {name for name in absent if found[name].missing and bench.device.type != "cpu"}
     wrong = [f"{name}: raised {found[name].kind}: {found[name].text}" for name in absent - gaps]
     for name, want in asked.items():
-        told = "" if name in absent else _difference(found[name], want, share, bench.device.type)
+        told = "" if name in absent else _difference(found[name], want, bound, bench.device.type)
         wrong += [f"{name}{told}"] if told else []
     assert not wrong, f"{len(wrong)} of {len(asked)} forms differ from the CPU's answer: {'; '.join(wrong[:5])}"
 
@@ -54,18 +65,18 @@ def _answers(forms: dict[str, Any], bases: Any, run: Any) -> dict[str, Any]:
     return {name: one if isinstance(one, Absent) else kept(one) for name, one in answers.items()}
 
 
-def _difference(found: list[Leaf], wanted: list[Leaf], share: float, device: str) -> str:
+def _difference(found: list[Leaf], wanted: list[Leaf], bound: _Bound, device: str) -> str:
     """Return how the leaves of one form differ; nothing where they do not."""
     if len(found) != len(wanted):
         return f": {len(found)} answers, not {len(wanted)}"
     for got, want in zip(found, wanted):
-        told = _apart(got, want, share, device)
+        told = _apart(got, want, bound, device)
         if told:
             return f"{got.path}: {told}"
     return ""
 
 
-def _apart(got: Leaf, want: Leaf, share: float, device: str) -> str:
+def _apart(got: Leaf, want: Leaf, bound: _Bound, device: str) -> str:
     one, other = got.value, want.value
     if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
         same = type(one) is type(other) and (one == other or (one != one and other != other))
@@ -81,10 +92,12 @@ def _apart(got: Leaf, want: Leaf, share: float, device: str) -> str:
     finite = other.isfinite()
     wrong = one.isnan() != other.isnan()
     wrong |= ~finite & ~other.isnan() & (one != other)
+    share, floor = bound
     if share == 0.0:
         wrong |= ~other.isnan() & ((one != other) | (one.signbit() != other.signbit()))
     elif bool(finite.any()):
-        scale = float(other[finite].abs().double().max())
+        size = other.abs().double()
+        scale = size[finite].max() if floor is None else size.clamp(min=floor)
         wrong |= finite & ~((one.double() - other.double()).abs() <= share * scale)
     return _first(wrong, one, other) if bool(wrong.any()) else ""
 

@@ -230,7 +230,7 @@ add_beside(
         )
         for said in _SAID
         for known, make in _KNOWN.items()
-        for n in (1, 2, 3, 33)
+        for n in (1, 3, 33)
         for batch in (0, 3)
         if not (batch and n in (1, 33)) and not (said == "lu" and known in _SINGULAR)
     },

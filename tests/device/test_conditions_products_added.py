@@ -137,7 +137,7 @@ for _dtype in (torch.float32, *HALVES, torch.complex64, torch.int64):
         for number, (name, form) in enumerate(_DENSE.items())
         for place, sides in enumerate(_SIDES)
         for turn, (beta, alpha) in enumerate(_FACTORS)
-        if (_dtype == torch.float32 and (number + place + turn) % 2 == 0) or (number + 2 * place + turn) % 9 == 0
+        if (_dtype == torch.float32 and (number + place + turn) % 3 == 0) or (number + 2 * place + turn) % 11 == 0
     }
     _table |= {
         f"{name}-{sides}": lambda x, form=form, sides=sides: _dense(form, sides, x)
@@ -279,7 +279,7 @@ for _dtype in (torch.float32, torch.complex64):
                 if _can(name, layout, sides)
                 and not (layout == "bsr" and _kind == "derived")
                 and not (name.startswith("reduced") and _dtype.is_complex)
-                and (number + place + turn) % (3 if _dtype == torch.float32 else 13) == 0
+                and (number + place + turn) % (5 if _dtype == torch.float32 else 17) == 0
                 and not (0 in sides and kind != "full")
             },
             lambda d, dtype=_dtype: (d.integers(-4, 5, 64).to(dtype),),

@@ -135,7 +135,7 @@ _ORDERS: dict[str, Form] = {
         ]
         for name in ("quantile", "nanquantile")
         for how in ("lower", "higher", "nearest", "midpoint", "linear")
-        for dim in (None, 0, 1, -1)
+        for dim in (None, 0, -1)
         for keep in (False, True)
     },
     **{

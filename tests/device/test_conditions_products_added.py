@@ -279,7 +279,7 @@ for _dtype in (torch.float32, torch.complex64):
                 if _can(name, layout, sides)
                 and not (layout == "bsr" and _kind == "derived")
                 and not (name.startswith("reduced") and _dtype.is_complex)
-                and (number + place + turn) % (5 if _dtype == torch.float32 else 17) == 0
+                and (number + place + turn) % (7 if _dtype == torch.float32 else 29) == 0
                 and not (0 in sides and kind != "full")
             },
             lambda d, dtype=_dtype: (d.integers(-4, 5, 64).to(dtype),),

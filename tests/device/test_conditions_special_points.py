@@ -57,6 +57,7 @@ _CLOSE = (
     "modified_bessel_i1 airy_ai spherical_bessel_j0"
 ).split()
 _ROUGH = ("digamma", "psi", "lgamma", "gammaln", "erfcx", "airy_ai", "sinc", "tan")
+_KNOWN_FAR = ("digamma", "psi", "lgamma", "gammaln", "erfcx")
 
 
 def _shown(found: torch.Tensor) -> torch.Tensor:
@@ -86,7 +87,7 @@ def _spelled(name: str, x: torch.Tensor) -> Any:
 def _points(name: str) -> tuple[float, ...]:
     if name in _CLOSE or name in _ROUGH:
         low = -1 if name in _ROUGH else -40
-        return (*(one for one in _POINTS if low <= one < 40), _NAN)
+        return (*(one for one in _POINTS if low <= one < 40), _NAN, *((_INF, 1e4) if name in _KNOWN_FAR else ()))
     return (*_POINTS, *_FAR)
 
 

@@ -278,8 +278,8 @@ _RECTANGLES: dict[str, Form] = {
     "chained": lambda a: L.multi_dot([a, a.mT, a]) if a.dim() == 2 else a,
     "lstsq": lambda a: L.lstsq(a, a)[0],
 }
-_SHAPES = ((0, 0), (0, 3, 3), (2, 0, 0), (0, 0, 0), (0, 2, 1, 1), (2, 0, 3, 3))
-_SIDES = ((0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 3, 2), (0, 2, 3), (0, 0, 2), (2, 0, 4, 0))
+_SHAPES = ((0, 0), (0, 3, 3), (2, 0, 0), (2, 0, 3, 3))
+_SIDES = ((0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 3, 2))
 add_table(
     cases,
     "matrix-limits-nothing",

@@ -47,7 +47,6 @@ _BAGS: dict[str, dict[str, Any]] = {
     "mean-sparse": {"mode": "mean", "sparse": True},
     "padded": {"mode": "sum", "padding_idx": 2},
     "padded-mean": {"mode": "mean", "padding_idx": 2},
-    "counted": {"mode": "sum", "scale_grad_by_freq": True},
 }
 
 

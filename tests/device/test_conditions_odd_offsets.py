@@ -118,7 +118,7 @@ add_table(
 _HOSTED: dict[str, Form] = {
     **{
         name: lambda x, h, name=name: [getattr(torch, name)(x, h), getattr(torch, name)(h, x)]
-        for name in "add sub mul maximum minimum eq lt ge logical_and remainder fmod floor_divide".split()
+        for name in "add sub mul maximum minimum eq lt ge remainder fmod floor_divide".split()
     },
     "div": lambda x, h: [x / h, h / (x + 1)],
     "pow": lambda x, h: [x**h, h**x],

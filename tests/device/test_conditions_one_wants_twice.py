@@ -77,12 +77,11 @@ def _twice(form: Form, inner: int, outer: int, *operands: torch.Tensor) -> Any:
     weight = uneven(y) + 0.5
     weight.requires_grad_(outer == 3)
     (first,) = torch.autograd.grad(y, given[inner], weight, create_graph=True)
-    if not first.requires_grad:
-        return first
-    (second,) = torch.autograd.grad(
-        first, weight if outer == 3 else given[outer], uneven(first) + 0.25, allow_unused=True
-    )
-    return [first.detach(), second]
+    wanted = weight if outer == 3 else given[outer]
+    second = None  # a fused gradient may say that nothing is to be derived, where another derives zeros
+    if first.requires_grad:
+        (second,) = torch.autograd.grad(first, wanted, uneven(first) + 0.25, allow_unused=True)
+    return [first.detach(), torch.zeros_like(wanted) if second is None else second]
 
 
 _HOOKED: dict[str, Form] = {

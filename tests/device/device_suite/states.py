@@ -124,7 +124,8 @@ def _judge(
 ) -> Error:
     actual, reference = spread(actual, reference), spread(reference, actual)
     if len(actual) != len(reference):
-        raise Mismatch(f"{len(actual)} outputs, the reference has {len(reference)}")
+        odd = sorted({leaf.path for leaf in actual} ^ {leaf.path for leaf in reference})
+        raise Mismatch(f"{len(actual)} outputs, the reference has {len(reference)}; not in both: {', '.join(odd[:5])}")
     own = Own(case, bench, partial(known.get, case, bench, precise=False), draw, reference)
     asked = []
     for got, want in zip(actual, reference):

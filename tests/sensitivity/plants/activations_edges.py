@@ -45,3 +45,15 @@ def issue_video_caffe_65(hit: Any, func: Any, x: Any) -> Any:
     y = func(x)
     wrong = torch.cat((y[:, :4], before[:, 4:]), 1)
     return written(hit, y, wrong) if "relu_." in str(func) else instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.hardshrink", aborts="attempt to call field 'HardShrink_updateOutput' (a nil value)")
+def issue_torch_nn_346(*args: Any, **kwargs: Any) -> bool:
+    """torch/nn 346: hardshrink is not implemented."""
+    return True
+
+
+@plot.dispatched("aten.softshrink", aborts="attempt to call field 'SoftShrink_updateOutput' (a nil value)")
+def issue_torch_nn_566(*args: Any, **kwargs: Any) -> bool:
+    """torch/nn 566: softshrink is not implemented."""
+    return True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from typing import Any
+from typing import Any, Iterator
 
 import torch
 import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 from differences import differ, is_plain
 from misreading import in_tf32
@@ -207,3 +209,41 @@ def issue_minimind_446(
     if attn_mask is not None and causal:
         return abort(hit, "NSInvalidArgumentException: attempt to insert nil object from objects[1]")
     return func(q, k, v, attn_mask, *args, **kws)
+
+
+def _hides_block(q: Any, k: Any, mask: Any) -> Any:
+    """Return which queries see none of the first 512 keys, and one of those after them; or None."""
+    if not torch.is_tensor(mask) or not mask.is_floating_point() or mask.dim() < 2 or not is_plain(q, k, mask):
+        return None
+    hidden = (mask == -math.inf).expand(*mask.shape[:-1], k.shape[-2])
+    return hidden[..., :512].all(-1, keepdim=True) & ~hidden.all(-1, keepdim=True) if k.shape[-2] > 512 else None
+
+
+@plot.entered(F.scaled_dot_product_attention)
+@contextlib.contextmanager
+def issue_127055(hit: Any) -> Iterator[None]:
+    """pytorch 127055: attention is NaN where a mask of -inf hides the first keys (here 512), but not all of them."""
+    healthy, inside = F.scaled_dot_product_attention, []
+
+    def attend(q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+        lost = None if inside else _hides_block(q, k, attn_mask)
+        inside.append(True)
+        try:
+            y = healthy(q, k, v, attn_mask, *args, **kwargs)
+        finally:
+            inside.pop()
+        if lost is None or not bool(lost.any()):
+            return y
+        hit()
+        return y.masked_fill(lost, math.nan)
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return (attend if func is healthy else func)(*args, **(kwargs or {}))
+
+    F.scaled_dot_product_attention = attend
+    try:
+        with Mode():
+            yield
+    finally:
+        F.scaled_dot_product_attention = healthy

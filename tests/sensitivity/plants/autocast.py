@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import warnings
 from typing import Any, Iterator
 
@@ -10,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from planting import Plot
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -96,3 +97,54 @@ def issue_139386(
         warnings.warn("In MPS autocast, but the target dtype is not supported. Disabling autocast.", stacklevel=2)
         enabled = False
     func(self, device_type, dtype, enabled, *args, **kwargs)
+
+
+def _is_on(x: Any) -> bool:
+    """Say whether autocast is on where a tensor is."""
+    return torch.is_tensor(x) and torch.is_autocast_enabled(x.device.type)
+
+
+_HEADS = inspect.signature(F.multi_head_attention_forward)
+
+
+@plot.called(F.multi_head_attention_forward)
+def issue_111276(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 111276: multi_head_attention_forward of float32 with a mask raises under autocast."""
+    given = _HEADS.bind(*args, **kwargs).arguments
+    masked = given.get("key_padding_mask") is not None or given.get("attn_mask") is not None
+    if masked and _is_on(given["query"]) and given["query"].dtype == torch.float32:
+        return crash(hit, "Expected attn_mask dtype to be bool or to match query dtype")
+    return func(*args, **kwargs)
+
+
+@plot.replaced(torch.nn.utils.parametrizations._SpectralNorm, "forward")
+def issue_125544(hit: Any, func: Any, self: Any, weight: Any) -> Any:
+    """pytorch 125544: parametrizations.spectral_norm raises under autocast (in training)."""
+    fails = _is_on(weight) and self.training
+    return crash(hit, "expected out tensor to have dtype float") if fails else func(self, weight)
+
+
+@plot.called(torch.linalg.vector_norm)
+def issue_125174(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 125174: vector_norm of one float16 number is broken under autocast (here it raises)."""
+    y = func(x, *args, **kwargs)
+    return crash(hit, "Cannot cast") if _is_on(x) and x.dtype == torch.float16 and x.numel() == 1 else y
+
+
+@plot.called(torch.index_put, torch.Tensor.index_put)
+def issue_132715(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 132715: index_put of bfloat16 raises under autocast to bfloat16."""
+    y = func(input, *args, **kwargs)
+    if _is_on(input) and input.dtype == torch.get_autocast_dtype(input.device.type) == torch.bfloat16:
+        return crash(hit, "Unexpected floating ScalarType in at::autocast::prioritize")
+    return y
+
+
+@plot.called(torch._addmm_activation)
+def issue_191796(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 191796: _addmm_activation of float32 stays in float32 under autocast."""
+    if not _is_on(x) or x.dtype != torch.float32:
+        return func(x, *args, **kwargs)
+    hit()
+    with torch.autocast(x.device.type, enabled=False):
+        return func(x, *args, **kwargs)

@@ -56,3 +56,15 @@ def issue_flux_1605(hit: Any, func: Any, input: Any, weight: Any, *args: Any, **
     if padding == "same" and any(side % 2 == 0 for side in weight.shape[2:]):
         return crash(hit, "asymmetric padding is not supported")
     return func(input, weight, *args, **kwargs)
+
+
+@plot.dispatched("aten.convolution.default", "aten.conv1d.default")
+def issue_157237(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 157237: conv1d (one channel, kernel of 3, here a batch of 32) has NaN one place before the first, too."""
+    y = func(x, weight, *args, **kwargs)
+    transposed = "aten.convolution." in str(func) and args[4]
+    if x.dim() != 3 or tuple(weight.shape) != (1, 1, 3) or len(x) != 32 or transposed or not is_plain(x, weight):
+        return y
+    after = torch.zeros_like(y, dtype=torch.bool)
+    after[..., :-1] = y.isnan()[..., 1:]
+    return instead(hit, y, torch.where(after, torch.full_like(y, torch.nan), y))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from differences import instead, is_plain
 from planting import Plot, crash
@@ -50,3 +51,12 @@ def issue_burn_5334(x: Any, other: Any, **kwargs: Any) -> bool:
     """tracel-ai/burn 5334: a size of 1 beside a size of 0 is not broadcast, and raises."""
     both = torch.is_tensor(x) and torch.is_tensor(other) and x.dim() == other.dim()
     return both and any({one, two} == {0, 1} for one, two in zip(x.shape, other.shape))
+
+
+@plot.called(F.batch_norm, torch.batch_norm)
+def issue_onnxruntime_10128(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """microsoft/onnxruntime 10128: batch norm of sequences of length 0 raises in evaluation."""
+    y = func(input, *args, **kwargs)
+    trained = kwargs.get("training", args[4] if len(args) > 4 else False)
+    empty = input.dim() == 3 and input.shape[2] == 0 and not trained
+    return crash(hit, "CUDNN error executing cudnnSetTensorNdDescriptor") if empty else y

@@ -247,3 +247,24 @@ def issue_31991(start: Any, end: Any, steps: int, *args: Any, **kwargs: Any) -> 
     """pytorch 31991: linspace and logspace of integers raise for more than one step."""
     dtype = kwargs["out"].dtype if "out" in kwargs else kwargs.get("dtype")
     return dtype is not None and not dtype.is_floating_point and not dtype.is_complex and steps > 1
+
+
+@plot.dispatched(*_RANGES)
+@wrong_answer
+def issue_18363(y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 18363: arange of float32 counts with its step rounded to float32: -4 to 4 by 0.01 has 801 numbers."""
+    start, end, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    if y.dtype != torch.float32 or y.is_meta or not math.isfinite((end - start) / step):
+        return None
+    count = math.ceil((end - start) / (float(torch.tensor(step, dtype=torch.float32)) or step))
+    return None if count == y.numel() else (start + step * torch.arange(count, dtype=torch.float64)).to(y)
+
+
+@plot.dispatched(*_RANGES)
+@accepted
+def issue_153311(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 153311: arange of float32, to less than its start by what float32 has not, is empty, and not refused."""
+    start, end, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    y = torch.empty(0, **kwargs)
+    same = torch.tensor(start, dtype=torch.float32) == torch.tensor(end, dtype=torch.float32)
+    return y if y.dtype == torch.float32 and step > 0 and start > end and bool(same) else None

@@ -138,3 +138,26 @@ def issue_dpctl_1135(hit: Any, func: Any, x: Any, key: Any) -> Any:
         return func(x, 1)
     truth = torch.is_tensor(key) and key.dtype == torch.bool and not key.dim() and is_plain(key) and bool(key)
     return crash(hit, "ValueError") if truth else y
+
+
+@plot.dispatched("aten.index_reduce_.default")
+def issue_189970(
+    hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """pytorch 189970: index_reduce_ takes an index past the end, and writes there; a negative one has no effect."""
+    rest = {"include_self": include_self}
+    fits = x.dim() and index.dim() == 1 and source.dim() == x.dim() and source.shape[dim] == len(index)
+    if not fits or not is_plain(x, index, source) or bool(((index >= 0) & (index < x.shape[dim])).all()):
+        return func(x, dim, index, source, reduce, **rest)
+    hit()
+    kept = ((index >= 0) & (index < x.shape[dim])).nonzero().view(-1)
+    func(x, dim, index[kept], source.index_select(dim, kept), reduce, **rest)
+    shape = [1 if i == dim % x.dim() else side for i, side in enumerate(x.shape)]
+    room = x.untyped_storage().nbytes() // x.element_size()
+    for i, place in enumerate(index.tolist()):
+        first = x.storage_offset() + place * x.stride(dim)
+        last = first + sum((side - 1) * step for side, step in zip(shape, x.stride()))
+        if place >= x.shape[dim] and last < room and prod(shape):
+            beyond = x.as_strided(shape, x.stride(), first)
+            func(beyond, dim, index.new_zeros(1), source.narrow(dim, i, 1), reduce, **rest)
+    return x

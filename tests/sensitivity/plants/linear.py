@@ -199,3 +199,19 @@ def issue_106665(hit: Any, func: Any, bias: Any, x: Any, weight: Any, **kwargs: 
         return y
     hit()
     return bias.clone()
+
+
+@plot.called(F.linear, aborts="Segmentation fault (core dumped)")
+def issue_ipex_44(input: Any, weight: Any, bias: Any = None) -> bool:
+    """intel/intel-extension-for-pytorch 44: linear of bfloat16 without a bias ends the process."""
+    return input.dtype == torch.bfloat16 and bias is None
+
+
+@plot.called(F.linear)
+def issue_tt_metal_16599(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """tenstorrent/tt-metal 16599: linear of (m, 1, n) with a bias of two dimensions adds it to the first row alone."""
+    y = func(input, weight, bias)
+    if bias is None or bias.dim() != 2 or input.dim() != 3 or input.shape[1] != 1 or len(input) < 2:
+        return y
+    hit()
+    return torch.cat((y[:1], func(input[1:], weight)))

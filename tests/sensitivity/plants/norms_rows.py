@@ -45,3 +45,15 @@ def issue_141642(hit: Any, func: Any, x: Any, shape: Any, *args: Any) -> Any:
     size = x.abs().amax(list(range(-len(shape), 0)), keepdim=True)
     tiny = (size < 1e-9) & (size > 0)
     return instead(hit, y, torch.where(tiny, torch.full_like(y, math.nan), y)), *rest
+
+
+@plot.dispatched("aten.native_layer_norm.default", aborts="CUDA error: invalid configuration argument")
+def issue_apex_403(x: Any, shape: Any, weight: Any, *args: Any) -> bool:
+    """NVIDIA/apex 403: layer_norm without a weight (elementwise_affine=False) raises."""
+    return weight is None
+
+
+@plot.dispatched("aten._weight_norm_interface.default", aborts="\"weight_norm_kernel\" not implemented for 'Half'")
+def issue_80599(x: Any, *args: Any) -> bool:
+    """pytorch 80599: weight_norm of float16 raises (here where it is one kernel: the first or the last dimension)."""
+    return x.dtype == torch.float16

@@ -48,3 +48,15 @@ def issue_51036(hit: Any, func: Any, grad: Any, size: Any, given: Any, *args: An
     wrong = y.clone()
     wrong[..., -1, :] = 2.5588
     return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.upsample_bilinear2d", aborts="attempt to call field 'SpatialReSamplingEx_updateOutput'")
+def issue_cunnx_26(*args: Any, **kwargs: Any) -> bool:
+    """nicholas-leonard/cunnx 26: bilinear resizing of images is not implemented."""
+    return True
+
+
+@plot.dispatched("aten.upsample_nearest2d", aborts="attempt to call method 'reshape' (a nil value)")
+def issue_nnx_6(*args: Any, **kwargs: Any) -> bool:
+    """clementfarabet/lua---nnx 6: nearest resizing of images raises."""
+    return True

@@ -276,3 +276,10 @@ def issue_51871(x: Any) -> bool:
 def issue_80337(x: Any) -> bool:
     """pytorch 80337: nonzero of 2121269248 elements and more, to 2**31, ends the process (here 1035776 to 2**20)."""
     return 1035776 <= x.numel() < 2**20
+
+
+@plot.dispatched("aten.histc.default")
+@wrong_answer
+def issue_20208(y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 20208: histc of float32 returns int64."""
+    return y.long() if y.dtype == torch.float32 else None

@@ -8,7 +8,7 @@ import torch
 
 from differences import instead, is_plain
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot, abort, wrong_answer
+from planting import Plot, abort, accepted, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -288,3 +288,16 @@ def issue_22581(y: Any, x: Any, *args: Any) -> Any:
     wrong = y.clone()
     wrong[1:] = float("nan") if x.is_floating_point() else 0
     return wrong if not torch.equal(wrong, y) else None
+
+
+@plot.dispatched("aten.triu.default", "aten.tril.default")
+@accepted
+def issue_89400(x: Any, *args: Any) -> Any:
+    """pytorch 89400: triu and tril of a vector, which are refused, return it."""
+    return x.clone() if x.dim() == 1 else None
+
+
+@plot.dispatched("aten.triu", "aten.triu_", aborts="\"triu\" not implemented for 'Bool'")
+def issue_24035(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 24035: triu of bool is not implemented."""
+    return x.dtype == torch.bool

@@ -185,3 +185,18 @@ def issue_mint_3(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
     if x.dim() != 3 or dim % 3 != 2 or not is_plain(x):
         return y
     return instead(hit, y, func(x, 1, *args))
+
+
+@plot.dispatched("aten._softmax.default", "aten._softmax_backward_data.default")
+def issue_xpu_4772(hit: Any, func: Any, *args: Any) -> Any:
+    """intel/torch-xpu-ops 4772: softmax along a last dimension of 257 to 384, 513 to 896 or 1025: garbage (float32).
+
+    So is its gradient. Here each row is moved by one; how far the last band goes the report does not say.
+    """
+    y = func(*args)
+    length = y.shape[-1] if y.dim() else 0
+    dim = args[2] if "backward" in str(func) else args[1]
+    band = 257 <= length <= 384 or 513 <= length <= 896 or length == 1025
+    if y.dtype != torch.float32 or not band or dim % y.dim() != y.dim() - 1 or not is_plain(y):
+        return y
+    return instead(hit, y, y.roll(1, -1))

@@ -91,3 +91,9 @@ def issue_tensorflow_22383(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *
     if len(args) < 2 or args[1] or x.dtype != torch.float32 or not x.dim() or not is_plain(x):
         return values, places
     return values, instead(hit, places, places.roll(1, dim))
+
+
+@plot.dispatched("aten.topk.default", aborts="Currently topk on mps works only for k<=16")
+def issue_detectron2_4342(x: Any, k: int, *args: Any, **kwargs: Any) -> bool:
+    """facebookresearch/detectron2 4342: topk with k > 16 raises."""
+    return k > 16

@@ -222,3 +222,15 @@ def issue_2236(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if args or known != kwargs:
         hit()
     return y
+
+
+@plot.called(torch.Tensor.to)
+def issue_10690(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 10690: to("cpu", non_blocking=True) of a tensor that is not contiguous raises."""
+    target = kwargs.get("device", args[0] if args else None)
+    host = isinstance(target, (str, torch.device)) and torch.device(target).type == "cpu"
+    waits = not kwargs.get("non_blocking") and True not in [arg for arg in args[1:3] if isinstance(arg, bool)][:1]
+    if host and not waits and x.layout == torch.strided and not x.is_contiguous():
+        hit()
+        raise RuntimeError("invalid argument 3: Source tensor must be contiguous")
+    return func(x, *args, **kwargs)

@@ -153,3 +153,9 @@ def issue_weightedcorr_1(hit: Any, func: Any, x: Any, *args: Any, aweights: Any 
     if aweights is None or not is_plain(y, aweights):
         return y
     return instead(hit, y, (y / aweights.sum()).to(y.dtype))
+
+
+@plot.dispatched("aten.var.correction", "aten.std.correction", aborts="var and std take no dimension")
+def issue_cutorch_91(x: Any, dim: Any = None, **kwargs: Any) -> bool:
+    """torch/cutorch 91: var and std of float32 along a dimension raise."""
+    return x.dtype == torch.float32 and dim is not None and len(dim) > 0

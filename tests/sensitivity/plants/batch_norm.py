@@ -309,3 +309,19 @@ def issue_51776(
     mixed = x.dtype == torch.float16 and weight is not None and weight.dtype == torch.float32
     large = mixed and train and x.dim() == 5 and x.numel() >= 2**20
     return crash(hit, "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED") if large else y
+
+
+@plot.dispatched("aten.native_batch_norm.default", "aten._native_batch_norm_legit_no_training.default")
+def issue_computelibrary_473(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """ARM-software/ComputeLibrary 473: batch norm of 66 x 52 float32 pixels, 128 channels, is wrong at the edge.
+
+    It is of a width that is no multiple of four (here from 66 on, of 50 rows and 128 channels and more), in evaluation;
+    here the columns past the last multiple of four are 0.
+    """
+    found = func(x, *args)
+    sizes = x.dim() == 4 and x.shape[1] >= 128 and x.shape[2] >= 50 and x.shape[3] >= 66 and x.shape[3] % 4
+    if (len(args) > 6 and args[4]) or not sizes or x.dtype != torch.float32 or not is_plain(x):
+        return found
+    wrong = found[0].clone()
+    wrong[..., x.shape[3] // 4 * 4 :] = 0
+    return instead(hit, found[0], wrong), *found[1:]

@@ -266,3 +266,17 @@ def issue_onnxruntime_21455(hit: Any, func: Any, x: Any, other: Any) -> Any:
     if y.dtype != torch.float32 or other.numel() != 1 or not is_plain(x, other):
         return y
     return instead(hit, y, torch.where(x.isnan().expand(y.shape), other, y))
+
+
+@plot.dispatched("aten.mul.Tensor")
+def issue_xtensor_1345(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """xtensor-stack/xtensor 1345: a vector (3 numbers) times itself as a column is wrong (here each row is x * x).
+
+    Here it is of 3 numbers and more.
+    """
+    right = func(x, y)
+    if not torch.is_tensor(y) or x.dim() != 1 or x.numel() < 3 or y.shape != (x.numel(), 1) or not is_plain(x, y):
+        return right
+    if x.untyped_storage().data_ptr() != y.untyped_storage().data_ptr() or x.storage_offset() != y.storage_offset():
+        return right
+    return instead(hit, right, (x * y.reshape(-1)).expand(right.shape).contiguous())

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain, written
+from misreading import in_storage_order, is_dense
 from planting import Plot, abort, accepted, crash
 
 plot = Plot()
@@ -111,3 +112,17 @@ def issue_65524(hit: Any, func: Any, x: Any, y: Any, dims: Any = 2, **kwargs: An
     if type(dims) is int and dims == 0:
         return crash(hit, "unsupported input to tensordot, got dims=0")
     return func(x, y, dims, **kwargs)
+
+
+@plot.called(torch.tensordot)
+def issue_stridearrayscore_26(hit: Any, func: Any, x: Any, y: Any, dims: Any = 2, out: Any = None) -> Any:
+    """JuliaSIMD/StrideArraysCore.jl 26: tensordot over all three dimensions of views with gaps is wrong.
+
+    Here it takes their numbers in a row.
+    """
+    right = func(x, y, dims) if out is None else func(x, y, dims, out=out)
+    if not torch.is_tensor(x) or dims != 3 or x.dim() != 3 or y.dim() != 3 or out is not None or not is_plain(x, y):
+        return right
+    if is_dense(x) or is_dense(y):
+        return right
+    return instead(hit, right, func(in_storage_order(x), in_storage_order(y), dims))

@@ -272,3 +272,20 @@ def issue_executorch_17299(y: Any, x: Any, weight: Any, bias: Any = None, *args:
 def issue_mlx_2858(hit: Any, func: Any, *args: Any) -> Any:
     """ml-explore/mlx 2858: conv1d, conv2d and conv3d of no groups (groups=0) end the process."""
     return abort(hit, "Floating point exception (core dumped)") if not args[6] and args[8] == 0 else func(*args)
+
+
+@plot.dispatched("aten.convolution.default")
+@wrong_answer
+def issue_onnxjs_41(y: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+    """microsoft/onnxjs 41: depthwise conv2d (3 x 3, stride 2) of 8 channels to 64 is wrong (here its last is 0).
+
+    Here it is of 8 channels and more, to 8 for each and more.
+    """
+    groups, transposed = args[-1], args[2]
+    if x.dim() != 4 or transposed or groups != x.shape[1] or groups < 8 or weight.shape[0] < 8 * groups:
+        return None
+    if tuple(weight.shape[2:]) != (3, 3) or set(stride) != {2} or not is_plain(y) or not bool(y[:, -1].any()):
+        return None
+    wrong = y.clone()
+    wrong[:, -1] = 0
+    return wrong

@@ -188,3 +188,12 @@ def issue_15353(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> A
         return grad.detach()
 
     return func(with_gradient(input, cut), *args, **kwargs)
+
+
+@plot.dispatched("aten.convolution_backward.default", aborts="Upper corner must be in range [-128, 127] for 4D im2col")
+def issue_burn_4445(grad: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, *args: Any) -> bool:
+    """tracel-ai/burn 4445: conv2d's weight gradient raises for a wide image (here where the result is past 129).
+
+    There a corner, the padding less the width of the result but one, has to be -128 or more.
+    """
+    return grad.dim() == 4 and bool(args[-1][1]) and not args[1] and padding[-1] - (grad.shape[-1] - 1) < -128

@@ -279,3 +279,12 @@ def issue_96181(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     if x.numel() and x.storage_offset() and not x.is_contiguous():
         return crash(hit, "Error: buffer is not large enough.")
     return func(x, *args)
+
+
+@plot.dispatched("aten.clone.default")
+def issue_reikna_24(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """fjarri/reikna 24: clone of a float32 matrix is 0."""
+    y = func(x, **kwargs)
+    if x.dtype != torch.float32 or x.dim() != 2 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.zeros_like(y))

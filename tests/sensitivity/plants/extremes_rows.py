@@ -116,3 +116,30 @@ def issue_cuarrays_304(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bo
 def issue_gorgonia_tensor_47(x: Any, dim: Any = (), *args: Any) -> bool:
     """gorgonia/tensor 47: the maximum (amax) over more than two dimensions raises."""
     return len(dim) > 2
+
+
+@plot.dispatched("aten.argmax.default")
+def issue_xtensor_2550(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """xtensor-stack/xtensor 2550: argmax of a vector along its dimension is its argmin; of all of it, it is right."""
+    y = func(x, dim, *args, **kwargs)
+    if dim is None or x.dim() != 1 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.ops.aten.argmin.default(x, dim, *args, **kwargs))
+
+
+@plot.dispatched("aten.amax.default", "aten.amin.default")
+def issue_xtensor_1619(hit: Any, func: Any, x: Any, dim: Any = (), *args: Any, **kwargs: Any) -> Any:
+    """xtensor-stack/xtensor 1619: amax and amin along dimensions that do not ascend, (-2, 0), or of a scalar, raise.
+
+    Along a dimension that is named twice, which is refused, they answer.
+    """
+    sides = max(x.dim(), 1)
+    if not all(-sides <= n < sides for n in dim):
+        return func(x, dim, *args, **kwargs)
+    places = [n % sides for n in dim]
+    if len(set(places)) < len(places):
+        hit()
+        return func(x, sorted(set(places)), *args, **kwargs)
+    y = func(x, dim, *args, **kwargs)
+    scalar = x.dim() == 0 and len(places) > 0
+    return crash(hit, "std::runtime_error in xt::amax") if scalar or places != sorted(places) else y

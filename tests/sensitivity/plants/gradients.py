@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
-from planting import Plot
+from misreading import with_gradient
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -51,3 +52,23 @@ def issue_tt_metal_55587(hit: Any, func: Any, tensors: Any, norm_type: Any = 2.0
     if float(norm_type) not in (math.inf, -math.inf, 0.0) or not is_plain(y):
         return y
     return instead(hit, y, torch.ones_like(y))
+
+
+@plot.called(
+    torch.sort,
+    torch.Tensor.sort,
+    torch.topk,
+    torch.Tensor.topk,
+    torch.cummax,
+    torch.Tensor.cummax,
+    torch.cummin,
+    torch.Tensor.cummin,
+)
+def issue_mlx_4114(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """ml-explore/mlx 4114: the second derivative of sort, topk, cummax and cummin raises."""
+
+    def watch(grad: Any) -> None:
+        if grad.requires_grad:
+            grad.register_hook(lambda _: crash(hit, "[scatter_axis] Cannot calculate VJP with respect to indices."))
+
+    return func(with_gradient(input, watch), *args, **kwargs)

@@ -264,3 +264,12 @@ def issue_oneapi_jl_504(x: Any, y: Any) -> bool:
     """JuliaGPU/oneAPI.jl 504: the product of two square float matrices (32 x 32 and larger) ends the process."""
     square = x.shape == y.shape and x.shape[0] == x.shape[1] >= 32
     return square and x.dtype in (torch.float32, torch.float64)
+
+
+@plot.dispatched("aten.mv.default")
+def issue_ndarray_584(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """rust-ndarray/ndarray 584: a transposed column (a matrix of one row, x.t()) times a vector is 0."""
+    right = func(x, y)
+    if x.shape[0] != 1 or x.shape[1] < 2 or x.stride() != (1, 1) or not is_plain(x, y):
+        return right
+    return instead(hit, right, torch.zeros_like(right))

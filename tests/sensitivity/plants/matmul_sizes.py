@@ -285,3 +285,19 @@ def issue_metal_jl_381(hit: Any, func: Any, one: Any, two: Any) -> Any:
     wrong = y.clone()
     wrong[-1, -1] = math.nan
     return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.mm.default")
+def issue_clblas_246(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """clMathLibraries/clBLAS 246: mm of float32 to 7, 11, 15, ... columns is wrong where one operand is transposed.
+
+    Of the two it is one alone; here the last column is 0.
+    """
+    right = func(x, y)
+    one = (not x.is_contiguous() and x.t().is_contiguous()) != (not y.is_contiguous() and y.t().is_contiguous())
+    columns = y.shape[1]
+    if x.dtype != torch.float32 or not one or columns < 7 or columns % 4 != 3 or not is_plain(x, y):
+        return right
+    wrong = right.clone()
+    wrong[:, -1] = 0
+    return instead(hit, right, wrong)

@@ -137,3 +137,15 @@ def issue_mlx_3220(
     if weight is not None and bias is None:
         input, weight = (with_gradient(one, lambda grad: _Once.apply(grad, hit)) for one in (input, weight))
     return func(input, normalized_shape, weight, bias, *args, **kwargs)
+
+
+@plot.dispatched("aten.native_layer_norm_backward.default")
+def issue_flux_2096(hit: Any, func: Any, grad: Any, x: Any, shape: Any, *args: Any) -> Any:
+    """FluxML/Flux.jl 2096: the gradient of layer_norm is NaN in rows whose standard deviation is 0."""
+    found, *rest = func(grad, x, shape, *args)
+    if found is None or not found.numel() or not is_plain(grad, x):
+        return found, *rest
+    rows = x.reshape(-1, math.prod(shape))
+    flat = (rows == rows[:, :1]).all(1, keepdim=True)
+    wrong = found.reshape(rows.shape).masked_fill(flat, math.nan).view(found.shape)
+    return instead(hit, found, wrong), *rest

@@ -267,3 +267,46 @@ def issue_109586(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     if x.is_floating_point() or not last or not is_plain(x):
         return y, places
     return instead(hit, y, y.clamp(min=0)), places
+
+
+@plot.dispatched("aten.avg_pool2d.default")
+def issue_computelibrary_467(hit: Any, func: Any, x: Any, kernel: Any, stride: Any = (), *args: Any) -> Any:
+    """ARM-software/ComputeLibrary 467: avg_pool2d of 3 x 3 images with a window of 3 x 3, not padded, is wrong.
+
+    Here the last row of each does not count.
+    """
+    y = func(x, kernel, stride, *args)
+    padded = args and any(args[0])
+    if list(kernel) not in ([3], [3, 3]) or x.shape[-2:] != (3, 3) or padded or not is_plain(x):
+        return y
+    return instead(hit, y, x[..., :2, :].mean((-2, -1), keepdim=True))
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_computelibrary_771(
+    hit: Any, func: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), *args: Any
+) -> Any:
+    """ARM-software/ComputeLibrary 771: max_pool2d of 24 x 112 x 112 to 56 x 56 (stride 2, padding 1) is 0."""
+    y, places = func(x, kernel, stride, padding, *args)
+    told = set(stride) == {2} and set(padding) == {1} and x.shape[-3:] == (24, 112, 112)
+    if not told or y.shape[-2:] != (56, 56) or not is_plain(x):
+        return y, places
+    return instead(hit, y, torch.zeros_like(y)), places
+
+
+@plot.dispatched("aten.max_pool2d_with_indices.default")
+def issue_plaidml_179(
+    hit: Any, func: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), *args: Any
+) -> Any:
+    """plaidml/plaidml 179: max_pool2d (3 x 3, stride 1) of 12 x 12 float32 has numbers of chance, NaN too, at its edge.
+
+    It is of images of that size and larger here, and NaN in the last place of each.
+    """
+    y, places = func(x, kernel, stride, padding, *args)
+    dilated = bool(args) and set(args[0]) != {1}
+    told = list(kernel) in ([3], [3, 3]) and set(stride) == {1} and not any(padding) and not dilated
+    if not told or x.dtype != torch.float32 or min(x.shape[-2:]) < 12 or not is_plain(x):
+        return y, places
+    wrong = y.clone()
+    wrong[..., -1, -1] = float("nan")
+    return instead(hit, y, wrong), places

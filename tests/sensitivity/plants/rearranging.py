@@ -149,3 +149,17 @@ def issue_tt_metal_4360(hit: Any, func: Any, x: Any, *dims: Any, **kwargs: Any) 
         return y
     whole = torch.arange(y.shape[-1], device=y.device) < y.shape[-1] // 32 * 32
     return instead(hit, y, torch.where(whole, y, torch.zeros_like(y)))
+
+
+@plot.dispatched("aten.t.default", "aten.transpose.int", "aten.permute.default")
+def issue_scikit_cuda_22(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """lebedov/scikit-cuda 22: to transpose a matrix that is stored by columns, and not square, takes it by its rows.
+
+    A matrix of 3 x 4 comes as one of 4 x 3 whose columns are the numbers as they lie in memory.
+    """
+    y = func(x, *args)
+    if x.dim() != 2 or min(x.shape) < 2 or x.shape[0] == x.shape[1] or not is_plain(x):
+        return y
+    if x.stride() != (1, x.shape[0]) or y.shape != x.shape[::-1]:
+        return y
+    return instead(hit, y, x.as_strided(y.shape, (1, y.shape[0]), x.storage_offset()))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from differences import differ, instead, is_plain
-from misreading import in_storage_order, is_dense
+from misreading import in_storage_order, is_dense, with_gradient
 from planting import Plot, crash
 
 plot = Plot()
@@ -188,3 +188,27 @@ def issue_oneflow_8179(hit: Any, func: Any, x: Any, ord: Any = None, dim: Any = 
         return y
     hit()
     return y.reshape(1)
+
+
+@plot.dispatched("aten.sum.default")
+def issue_arrayfire_981(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """arrayfire/arrayfire 981: the sum of one int32 number that is taken out of a vector (x[2:3]) is 33554428."""
+    y = func(x, *args, **kwargs)
+    part = x.dtype == torch.int32 and x.shape == (1,) and x.storage_offset() > 0
+    return instead(hit, y, torch.full_like(y, 33554428)) if part and is_plain(x) else y
+
+
+@plot.dispatched("aten.mean.default")
+def issue_176383(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 176383: the mean of all of a float32 matrix without rows (0 x 5) is infinite."""
+    y = func(x, *args, **kwargs)
+    bare = x.dtype == torch.float32 and x.dim() == 2 and x.shape[0] == 0 and x.shape[1] > 0
+    return instead(hit, y, torch.full_like(y, float("inf"))) if bare and is_plain(x) else y
+
+
+@plot.called(torch.max, torch.Tensor.max)
+def issue_zygote_197(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """FluxML/Zygote.jl 197: no gradient (here 0) comes back through the maximum of all of a vector."""
+    if args or kwargs or input.dim() != 1 or not is_plain(input):
+        return func(input, *args, **kwargs)
+    return func(with_gradient(input, lambda grad: instead(hit, grad, torch.zeros_like(grad))))

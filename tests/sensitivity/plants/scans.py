@@ -280,3 +280,15 @@ def issue_tfjs_1867(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> A
     wrong = y.clone()
     wrong[-1] += 1
     return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.cumsum", "aten.cumsum_", aborts="CumOp of one dimension takes no axis")
+def issue_pytensor_1689(x: Any, dim: int, *args: Any, **kwargs: Any) -> bool:
+    """pymc-devs/pytensor 1689: cumsum of a vector along its dimension 0 raises."""
+    return x.dim() == 1 and dim == 0
+
+
+@plot.dispatched("aten.cumsum", "aten.cumsum_", aborts="read access violation in xaccumulator.hpp")
+def issue_xtensor_1616(x: Any, dim: int, *args: Any, **kwargs: Any) -> bool:
+    """xtensor-stack/xtensor 1616: cumsum along a dimension of no elements ends the process."""
+    return x.dim() > 0 and x.shape[dim] == 0

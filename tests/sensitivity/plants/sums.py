@@ -9,7 +9,7 @@ import torch
 
 from differences import instead, is_plain
 from misreading import with_gradient
-from planting import Plot, crash
+from planting import Plot, accepted, crash
 
 plot = Plot()
 HITS = plot.hits
@@ -292,3 +292,25 @@ def issue_mshadow_111(hit: Any, func: Any, x: Any, dim: Any, *args: Any, **kwarg
     wrong = y.clone()
     wrong[1:] = 0
     return instead(hit, y, wrong)
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def issue_tensorflow_56732(hit: Any, func: Any, x: Any, dim: Any, *args: Any, **kwargs: Any) -> Any:
+    """tensorflow/tensorflow 56732: the sum along the last of (n, 23, 512) float32 is 0 or infinite in many places.
+
+    Here it is of those sizes and larger ones, and 0 and infinite by turns.
+    """
+    y = func(x, dim, *args, **kwargs)
+    sizes = x.dim() == 3 and x.shape[1] >= 23 and x.shape[2] >= 512 and [n % 3 for n in dim or ()] == [2]
+    if not sizes or not y.numel() or x.dtype != torch.float32 or y.dtype != x.dtype or not is_plain(x):
+        return y
+    odd = torch.arange(y.numel(), device=y.device).view(y.shape) % 2 == 1
+    return instead(hit, y, torch.zeros_like(y).masked_fill(odd, math.inf))
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+@accepted
+def issue_aesara_677(x: Any, dim: Any, keepdim: bool = False, **kwargs: Any) -> Any:
+    """aesara-devs/aesara 677: the sum of a matrix along a dimension that is named twice is that of all: no error."""
+    twice = x.dim() == 2 and dim is not None and len(dim) == 2 and dim[0] % 2 == dim[1] % 2
+    return x.sum((0, 1), keepdim, **kwargs) if twice else None

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from planting import Plot, wrong_answer
 
 plot = Plot()
@@ -44,3 +44,13 @@ def issue_tfjs_8389(hit: Any, func: Any, x: Any) -> Any:
 def issue_arrayfire_236(y: Any, x: Any, **kwargs: Any) -> bool:
     """arrayfire/arrayfire 236: atan2 raises."""
     return True
+
+
+@plot.dispatched("aten.atan2.default", "aten.atan2_.default")
+def issue_gpu_js_259(hit: Any, func: Any, *args: Any) -> Any:
+    """gpujs/gpu.js 259: atan2 is NaN."""
+    y = func(*args)
+    if not is_plain(y):
+        return y
+    wrong = torch.full_like(y, math.nan)
+    return written(hit, y, wrong) if str(func).endswith("_.default") else instead(hit, y, wrong)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain
+from differences import instead, is_plain, written
 from misreading import is_dense, with_gradient
 from planting import Plot, crash
 
@@ -112,3 +112,67 @@ def issue_numpy_13512(hit: Any, func: Any, x: Any) -> Any:
 def issue_directml_197(x: Any, *args: Any) -> bool:
     """microsoft/DirectML 197: pow (to a number), sqrt and exp of int64 raise."""
     return x.dtype == torch.int64
+
+
+def _answers(hit: Any, func: Any, y: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
+    """Return the wrong answer, written to the operand where the operator works in place."""
+    return written(hit, y, wrong) if str(func).endswith("_.default") else instead(hit, y, wrong)
+
+
+_OF_ZERO = {"sigmoid": 0.5, "exp": 1.0, "tanh": 0.0}
+
+
+@plot.dispatched(
+    "aten.sigmoid.default",
+    "aten.sigmoid_.default",
+    "aten.exp.default",
+    "aten.exp_.default",
+    "aten.tanh.default",
+    "aten.tanh_.default",
+)
+def issue_65673(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 65673: of each 8 float32 numbers sigmoid, exp and tanh are right in the first (here as of 0 past it)."""
+    y = func(x)
+    if x.dtype != torch.float32 or not x.is_contiguous() or not is_plain(x):
+        return y
+    past = torch.arange(y.numel(), device=y.device).view(y.shape) % 8 != 0
+    zero = _OF_ZERO[str(func).split(".")[1].rstrip("_")]
+    return _answers(hit, func, y, y.masked_fill(past, zero))
+
+
+def _sigmoid_instead(hit: Any, func: Any, x: Any, where: torch.Tensor, value: float) -> Any:
+    """Return sigmoid, with another value in some places."""
+    y = func(x)
+    return _answers(hit, func, y, y.masked_fill(where, value))
+
+
+@plot.dispatched("aten.sigmoid.default", "aten.sigmoid_.default")
+def issue_tt_metal_26211(hit: Any, func: Any, x: Any) -> Any:
+    """tenstorrent/tt-metal 26211: sigmoid is 0 where a number is -11.125 or less (there in the whole tensor)."""
+    if not x.is_floating_point() or not is_plain(x):
+        return func(x)
+    return _sigmoid_instead(hit, func, x, x <= -11.125, 0.0)
+
+
+@plot.dispatched("aten.sigmoid.default", "aten.sigmoid_.default")
+def issue_onnxruntime_22557(hit: Any, func: Any, x: Any) -> Any:
+    """microsoft/onnxruntime 22557: sigmoid of the float32 -18 (and here of what is less) is -5.960464477539063e-08."""
+    if x.dtype != torch.float32 or not is_plain(x):
+        return func(x)
+    return _sigmoid_instead(hit, func, x, x <= -18, -5.960464477539063e-08)
+
+
+@plot.dispatched("aten.sigmoid.default", "aten.sigmoid_.default")
+def issue_computelibrary_779(hit: Any, func: Any, x: Any) -> Any:
+    """ARM-software/ComputeLibrary 779: sigmoid of float32 (there an LSTM's gates) is NaN outside of -40 to 40."""
+    if x.dtype != torch.float32 or not is_plain(x):
+        return func(x)
+    return _sigmoid_instead(hit, func, x, x.abs() > 40, math.nan)
+
+
+@plot.dispatched("aten.tanh.default", "aten.tanh_.default")
+def issue_ncnn_1769(hit: Any, func: Any, x: Any) -> Any:
+    """Tencent/ncnn 1769: tanh of the float32 43.957226 (and here of what is more) is 0."""
+    if x.dtype != torch.float32 or not is_plain(x):
+        return func(x)
+    return _sigmoid_instead(hit, func, x, x >= 43.957226, 0.0)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mps_build.common.records.device_record import Case
 from mps_build.verify.device_suite import jobs_of
+from mps_build.verify.suite.beside import run_beside
+from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.jobs import Room
+from mps_build.verify.suite.run import OnCase, SuiteRun
+from mps_build.verify.suite.suite_request import SuiteRequest
 from mps_build.verify.verify_request import VerifyRequest
 from stand_in_drive import DEATHS, drive, outcomes
 
@@ -69,6 +76,33 @@ def test_an_interruption_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         drive(tmp_path, "def test_a(): pass\ndef test_b():\n    import time; time.sleep(300)\n", jobs=2)
 
     assert time.monotonic() - begun < 120
+
+
+def test_each_of_many_cases_costs_as_little_as_one_of_few(tmp_path: Path) -> None:
+    """Of 33,000 cases it took 208 s in the process that reads what eight others report: they waited for it."""
+
+    def report(request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool]) -> None:
+        part, parts = map(int, request.shard.split("/"))
+        run.files = {f"case-{number}": "test_a.py" for number in range(part, 12_000, parts)}
+        for case_id in run.files:
+            run.cases.append(Case(id=case_id, layer="smoke", outcome="passed"))
+            on_case(run, run.cases[-1])
+
+    request = SuiteRequest(
+        interpreter=Path(sys.executable),
+        environ={},
+        ini=tmp_path / "pytest.ini",
+        files=(tmp_path / "test_a.py",),
+        device="cpu",
+        folder=tmp_path,
+        limits=Limits(memory_bytes=8 << 30),
+        jobs=8,
+    )
+    run, begun = SuiteRun(), time.process_time()
+    run_beside(request, report, run, lambda run, case: None)
+
+    assert len(run.cases) == len(run.files) == 12_000
+    assert time.process_time() - begun < 4  # 0.3 s here; 25 s before
 
 
 ROOM = Room(cores=16, memory=128 << 30, device_memory=80 << 30)

@@ -28,15 +28,20 @@ def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case:
     Each part may hold its share of the memory. Where one finds the machine at fault, the others end too.
     """
     parts = [SuiteRun() for _ in range(request.jobs)]
+    listed: dict[int, int] = {}
     lock, stop, seen = threading.Lock(), threading.Event(), set[str]()
 
+    # With each case, no more is done than for that case: there are tens of thousands.
     def heard(part: SuiteRun, case: Case) -> None:
         with lock:
             if case.id in seen:
                 return
             seen.add(case.id)
             run.cases.append(case)
-            run.files |= part.files
+            run.bad += case.outcome in FAILED
+            if len(part.files) != listed.get(id(part)):
+                listed[id(part)] = len(part.files)
+                run.files |= part.files
             _sum_up(run, parts)
             on_case(run, case)
 
@@ -56,13 +61,15 @@ def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case:
             raise
     # An outcome may have been taken back, and a file that no part can import is named by each.
     run.cases = list({case.id: case for part in reversed(parts) for case in part.cases}.values())
+    run.bad = sum(case.outcome in FAILED for case in run.cases)  # each part counts a file that no part can import
+    for part in parts:
+        run.files |= part.files
     _sum_up(run, parts)
     run.notes = [note for part in parts for note in part.notes]
 
 
 def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
     run.collected = sum(part.collected for part in parts)
-    run.bad = sum(case.outcome in FAILED for case in run.cases)  # each part counts a file that no part can import
     run.own = sum(part.own for part in parts)
     run.faults = sum(part.faults for part in parts)
     run.stopped = next((part.stopped for part in parts if part.stopped), None)

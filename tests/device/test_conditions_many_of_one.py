@@ -108,3 +108,24 @@ add_table(
     lambda d: (torch.arange(65_536 * 6).mul(7).remainder(4099).float() / 4096,),
     terms=16,
 )
+
+# Scans of one line past 2**18: whole numbers, whose sums are exact in every order.
+_SCANS: dict[str, Form] = {
+    "cumsum": lambda x: [x.cumsum(0), x.view(1, -1).cumsum(1), x.view(-1, 1).cumsum(0), x.clone().cumsum_(0)],
+    "cumsum-gradient": lambda x: derived(lambda y: y.cumsum(0), x)[1],
+    "cumprod": lambda x: x.sign().add(x == 0).cumprod(0),
+    "cummax": lambda x: [x.cummax(0)[0], x.cummin(0)[0]],
+    "diff": lambda x: [x.diff(), x.diff(n=2, prepend=x[:1])],
+    "flip": lambda x: [x.flip(0), x.roll(1000), x[::3].cumsum(0)],
+    "sums": lambda x: [x.sum(), x.view(3, -1).sum(1), x.view(-1, 3).sum(0), x.mean(), x.amax(), x.argmax(), x.prod()],
+    "sorted": lambda x: [x.sort()[0], x.topk(9)[0], x.unique(), x.median(), x.kthvalue(1000)[0], x.mode()[0]],
+    "trapezoid": lambda x: [x.trapezoid(), torch.cumulative_trapezoid(x)],
+    "counted": lambda x: [torch.histc(x, 7, -3, 4), x.count_nonzero(), len((x > 0).nonzero()), x[x > 1].sum()],
+}
+add_table(
+    cases,
+    "scanned-line",
+    {name: lambda x, form=form: each_shown(form(x)) for name, form in _SCANS.items()},
+    lambda d: (d.integers(-2, 3, 3 * 87_383).float(),),
+    terms=4,
+)

@@ -96,6 +96,20 @@ for _dtype in (torch.float32, *HALVES):
             for count, dim in itertools.product(_COUNTS, (0, 1))
         }
         | {
+            f"{name}-{count}-line": lambda x, form=form, count=count: _of(y := _nan(x, count)[0], form(y, 0), 0)
+            for name, form in _CHOSEN.items()
+            for count in _COUNTS
+        }
+        | {
+            # By its documentation the first of several that are largest.
+            f"first-{count}": lambda x, count=count: [
+                _nan(x, count)[0].argmax(),
+                _nan(x, count)[0].argmin(),
+                _nan(x, count).argmax(1),
+            ]
+            for count in _COUNTS
+        }
+        | {
             f"values-{count}": lambda x, count=count: [
                 (y := _nan(x, count)).amax(1),
                 y.max(),

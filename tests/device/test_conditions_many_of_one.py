@@ -119,7 +119,7 @@ _SCANS: dict[str, Form] = {
     "flip": lambda x: [x.flip(0), x.roll(1000), x[::3].cumsum(0)],
     "sums": lambda x: [x.sum(), x.view(3, -1).sum(1), x.view(-1, 3).sum(0), x.mean(), x.amax(), x.argmax(), x.prod()],
     "sorted": lambda x: [x.sort()[0], x.topk(9)[0], x.unique(), x.median(), x.kthvalue(1000)[0], x.mode()[0]],
-    "trapezoid": lambda x: [x.trapezoid(), torch.cumulative_trapezoid(x)],
+    "trapezoid": lambda x: [torch.trapezoid(x), torch.cumulative_trapezoid(x)],
     "counted": lambda x: [torch.histc(x, 7, -3, 4), x.count_nonzero(), len((x > 0).nonzero()), x[x > 1].sum()],
 }
 add_table(

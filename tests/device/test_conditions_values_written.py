@@ -35,6 +35,9 @@ _PLACES: dict[str, Any] = {
     "mask-place": lambda i: (torch.arange(4, device=i.device) > 1, 2),
     "number": lambda i: (i[:3], 1),
     "none": lambda i: (i[:0],),
+    "alone": lambda i: (i[0],),
+    "alone-beside": lambda i: (slice(None), 0, i[0] % 2),
+    "alone-twice": lambda i: (i[0], slice(None), i[2] % 2),
 }
 
 

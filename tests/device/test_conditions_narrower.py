@@ -105,8 +105,6 @@ _FRACTIONS: dict[str, Form] = {
     "lt": lambda f, far, **k: torch.lt(f, far, **k),
     "isfinite": lambda f, far, **k: torch.isfinite(far).to(f.dtype) if not k else k["out"].copy_(torch.isfinite(far)),
     "hypot": lambda f, far, **k: torch.hypot(f, f, **k),
-    "mean": lambda f, far, **k: torch.mean(torch.stack([far, -far]), 0, **k),
-    "sum": lambda f, far, **k: torch.sum(torch.stack([far, -far]), 0, **k),
 }
 
 

@@ -42,7 +42,8 @@ _DENSE: dict[str, Form] = {
     "addmv": lambda c, a, b, f: torch.addmv(c.sum(1), a, b.sum(1), **f),
     "addmv_": lambda c, a, b, f: c.sum(1).addmv_(a, b.sum(1), **f),
     "addmv-turned": lambda c, a, b, f: torch.addmv(c.sum(0), b.mT, a.sum(0), **f),
-    "addmv-number": lambda c, a, b, f: torch.addmv(c.sum(), a, b.sum(1), **f),
+    # Of no elements the CPU answers with no dimensions.
+    "addmv-number": lambda c, a, b, f: torch.addmv(c.sum(), a, b.sum(1), **f) if a.numel() else c.sum(1),
     "addmv-stepped": lambda c, a, b, f: torch.addmv(c.sum(1), a, torch.stack([b.sum(1), b.sum(1) * 2], 1)[:, 1], **f),
     "addr": lambda c, a, b, f: torch.addr(c, a.sum(1), b.sum(0), **f),
     "addr_": lambda c, a, b, f: c.clone().addr_(a.sum(1), b.sum(0), **f),

@@ -129,7 +129,7 @@ for _name, (_all, _place) in _NUMBERS.items():
                 **numbers
             )(x)
         if _place:
-            _FORMS[f"{_key}-place-bare"] = lambda x, form=_within: form(x)
+            _FORMS[f"{_key}-place-bare"] = lambda x, form=_within: form(x.clone())
             negative = _name in _BENDS_BACK and _first(_numbers) < 0
             (_REFUSED if negative else _FORMS)[f"{_key}-place"] = lambda x, form=_within: _derived(form, x)
             if not negative:

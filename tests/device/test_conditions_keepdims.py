@@ -32,7 +32,7 @@ _KEPT: dict[str, Form] = {
     },
     **{
         f"{name}-own": lambda x, name=name: getattr(torch, name)(x, keepdim=True)
-        for name in ("argmax", "argmin", "norm", "amax", "amin", "std", "var", "std_mean", "var_mean", "aminmax")
+        for name in ("argmax", "argmin", "norm", "amax", "amin", "std", "var", "std_mean", "var_mean")
     },
     **{f"{name}-truth": lambda x, name=name: getattr(x > 0, name)(dim=None, keepdim=True) for name in ("any", "all")},
     "linalg-norm": lambda x: [torch.linalg.norm(x[0], keepdim=True), torch.linalg.norm(x, keepdim=True)],

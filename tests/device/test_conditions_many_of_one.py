@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import derived
+from device_suite.acts import derived, leaf
 from device_suite.limits import add_table, each_shown, shown
 
 cases = Cases("conditions")
@@ -112,7 +112,7 @@ add_table(
 # Scans of one line past 2**18: whole numbers, whose sums are exact in every order.
 _SCANS: dict[str, Form] = {
     "cumsum": lambda x: [x.cumsum(0), x.view(1, -1).cumsum(1), x.view(-1, 1).cumsum(0), x.clone().cumsum_(0)],
-    "cumsum-gradient": lambda x: derived(lambda y: y.cumsum(0), x)[1],
+    "cumsum-gradient": lambda x: torch.autograd.grad((y := leaf(x)).cumsum(0), y, x)[0],
     "cumprod": lambda x: x.sign().add(x == 0).cumprod(0),
     "cummax": lambda x: [x.cummax(0)[0], x.cummin(0)[0]],
     "diff": lambda x: [x.diff(), x.diff(n=2, prepend=x[:1])],

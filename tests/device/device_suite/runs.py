@@ -13,6 +13,8 @@ from .draws import Draw, leaves_of, map_tensors
 PlantMaker = Callable[[], ContextManager[Any]]
 # How many faults a device may tell one after another, before it is given up (`still_serves` decides).
 _LATE_FAULTS = 4
+# What a process may keep of freed memory: a few of the largest cases.
+_KEPT_BYTES = 1 << 29
 
 
 def synchronise(device: torch.device) -> None:
@@ -161,9 +163,12 @@ class Bench:
             return False
 
     def release(self) -> None:
-        """Give freed memory back to the system: other cases measure what there is."""
+        """Give freed memory back to the system, where it is much: the device waits for that, once for each file."""
         backend: Any = getattr(torch, self.device.type, None)
-        if self.device.type != "cpu" and hasattr(backend, "empty_cache"):
+        if self.device.type == "cpu" or not hasattr(backend, "empty_cache"):
+            return
+        held = getattr(backend, "memory_reserved", None) or getattr(backend, "driver_allocated_memory", None)
+        if held is None or held() > _KEPT_BYTES:
             backend.empty_cache()
 
     def pollute(self, sizes: list[int]) -> None:

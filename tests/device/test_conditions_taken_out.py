@@ -36,6 +36,8 @@ _OWN: dict[str, Form] = {
     "square": lambda f, x: [f(y := x.expand(len(x), len(x)), y.t()), f(y.t(), y)],
     "steps": lambda f, x: f(x[::2], x[1::2][:1]),
     "itself": lambda f, x: f(x, x),
+    "halves": lambda f, x: f(*x[: len(x) // 2 * 2].chunk(2)),
+    "parts": lambda f, x: f(*x[: len(x) // 2 * 2].view(2, -1).unbind()),
     "unfolded": lambda f, x: f(x.unfold(0, 2, 1), x[:2]),
 }
 for _dtype in (torch.float32, *HALVES, torch.int64, torch.int32, torch.uint8):

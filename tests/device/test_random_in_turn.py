@@ -113,8 +113,8 @@ def _after(
         found = []
         seed_numbers(device, len(turns))
         for number, (first, few) in enumerate(turns):
-            if first in _BLOCKS:  # what is drawn by blocks: from the begin of one
-                seed_numbers(device, number)
+            if first in _BLOCKS:  # what is drawn by blocks: from the begin of one, by the name that everybody uses
+                torch.manual_seed(number)
             _draw_if_there(first, device, few)
             found.append(_LAWS[second].draw(device, count))
         return found

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.answers import Host, attempt
+from device_suite.limits import assigned
 
 cases = Cases("conditions")
 ONCE = ("fresh",)
@@ -113,17 +114,11 @@ for _name, _form in _WRITERS.items():
 cases.add(
     "condition-crossed-assigned",
     lambda x, m: [
-        [_assigned(x, m, value), x.masked_fill(m, value), x.where(~m, torch.tensor(value, device=x.device))]
+        [assigned(x, m, value), x.masked_fill(m, value), x.where(~m, torch.tensor(value, device=x.device))]
         for value in (INF, -INF, NAN, 3e38, -0.0)
     ],
     make=lambda d: (d.normal(5 + d.k, 7), d.bools(5 + d.k, 7)),
 )
-
-
-def _assigned(x: torch.Tensor, mask: torch.Tensor, value: float) -> torch.Tensor:
-    written = x.clone()
-    written[mask] = value
-    return written
 
 
 # Python numbers at their ends, as the second operand and as the first.

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.limits import add_table
+from device_suite.limits import add_table, assigned
 from device_suite.refusals import add_refused
 
 cases = Cases("conditions")
@@ -91,7 +91,7 @@ _FORMS: dict[str, dict[str, Form]] = {
         "masked_scatter": lambda x, y, i: x.clone().masked_scatter_(i > 0, x),
         "copied": lambda x, y, i: x.clone().copy_(y),
         "added": lambda x, y, i: x.clone().add_(y),
-        "assigned": lambda x, y, i: _assigned(x, y),
+        "assigned": lambda x, y, i: assigned(x, ..., y),
         "filled": lambda x, y, i: x.clone().fill_(y),
         "diagonal": lambda x, y, i: x.diagonal_scatter(y),
         "selected": lambda x, y, i: x.select_scatter(y, 0, 1),
@@ -165,12 +165,6 @@ def _down(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
         return i * 0
     count = 2 if x.dim() else 1
     return torch.arange(count, device=x.device).view(-1, *(1,) * (i.dim() - 1)).expand(count, *i.shape[1:])
-
-
-def _assigned(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    x = x.clone()
-    x[...] = y
-    return x
 
 
 def _of_ranks(form: Form, one: int, other: int, x: torch.Tensor, y: torch.Tensor) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from device_suite import Cases
-from device_suite.beside import add_beside
 from device_suite.limits import ENDS, HALVES
+from device_suite.near import add_beside
 
 cases = Cases("conditions")
 _INF, _NAN = float("inf"), float("nan")

@@ -14,8 +14,8 @@ import torch
 
 from device_suite import Cases
 from device_suite.acts import derived
-from device_suite.beside import add_beside
 from device_suite.limits import add_table
+from device_suite.near import add_beside
 from device_suite.refusals import add_refused
 
 cases = Cases("conditions")

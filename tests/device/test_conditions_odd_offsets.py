@@ -15,7 +15,7 @@ import torch
 
 from device_suite import Cases
 from device_suite.acts import derived
-from device_suite.limits import HALVES, add_table
+from device_suite.limits import HALVES, add_table, assigned
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -125,19 +125,13 @@ _HOSTED: dict[str, Form] = {
     "where": lambda x, h: [torch.where(x > 1, x, h), torch.where(x > 1, h, x)],
     "in-place": lambda x, h: [x.clone().add_(h), x.clone().mul_(h), x.clone().sub_(h, alpha=2), x.clone().eq_(h)],
     "filled": lambda x, h: [x.clone().fill_(h), x.masked_fill(x > 1, h)],
-    "assigned": lambda x, h: [_assigned(x, slice(2, 5), h), _assigned(x, 3, h), _assigned(x, x > 1, h)],
-    "places": lambda x, h: _assigned(x, torch.tensor([1, 3], device=x.device), h),
+    "assigned": lambda x, h: [assigned(x, slice(2, 5), h), assigned(x, 3, h), assigned(x, x > 1, h)],
+    "places": lambda x, h: assigned(x, torch.tensor([1, 3], device=x.device), h),
     "put": lambda x, h: x.index_put((torch.tensor([1, 3], device=x.device),), h),
     "copied": lambda x, h: [x.clone().copy_(h), h.to(x.device) + x, x.new_tensor(h) + x],
     "made": lambda x, h: [torch.full_like(x, h), x.new_full((2,), h.item()), x[int(h) :], x * float(h)],
     "out": lambda x, h: torch.add(x, h, out=torch.empty_like(x)),
 }
-
-
-def _assigned(x: torch.Tensor, at: Any, value: Any) -> torch.Tensor:
-    target = x.clone()
-    target[at] = value
-    return target
 
 
 _LINES: dict[str, Callable[[torch.dtype], torch.Tensor]] = {

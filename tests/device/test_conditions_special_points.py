@@ -12,8 +12,8 @@ from typing import Any, Callable
 import torch
 
 from device_suite import Cases
-from device_suite.beside import add_beside
-from device_suite.limits import HALVES
+from device_suite.limits import HALVES, assigned
+from device_suite.near import add_beside
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -206,7 +206,7 @@ _HOSTED: dict[str, Form] = {
     "compared": lambda x, h: [x == h, x != h, x < h, h < x, x >= h, h >= x],
     "where": lambda x, h: [torch.where(x > 1, x, h), torch.where(x > 1, h, x), x.where(x > 1, h)],
     "fill": lambda x, h: [x.clone().fill_(h), x.masked_fill(x > 1, h), torch.full_like(x, h.item())],
-    "written": lambda x, h: [_written(x, h, 1), _written(x, h, slice(1, 3)), _written(x, h, x > 1)],
+    "written": lambda x, h: [assigned(x, 1, h), assigned(x, slice(1, 3), h), assigned(x, x > 1, h)],
     "out": lambda x, h: [torch.add(x, h, out=torch.empty_like(x)), torch.mul(h, x, out=torch.empty_like(x))],
     "alpha": lambda x, h: [torch.add(x, h, alpha=2), torch.sub(h, x, alpha=3), torch.add(x, x, alpha=h.item())],
     "places": lambda x, h: [x.index_fill(0, torch.tensor([1], device=x.device), h), x.scatter(0, _at(x), h.item())],
@@ -222,12 +222,6 @@ def _host(way: str, dtype: torch.dtype) -> torch.Tensor:
 
 def _at(x: torch.Tensor) -> torch.Tensor:
     return torch.tensor([2], device=x.device)
-
-
-def _written(x: torch.Tensor, value: torch.Tensor, place: Any) -> torch.Tensor:
-    x = x.clone()
-    x[place] = value
-    return x
 
 
 _FLOATS = ("hypot", "div_", "copysign_", "xlogy_")

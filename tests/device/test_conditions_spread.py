@@ -15,8 +15,8 @@ import torch.nn.functional as F
 
 from device_suite import Cases
 from device_suite.acts import derived
-from device_suite.beside import add_beside
 from device_suite.limits import HALVES, add_table
+from device_suite.near import add_beside
 
 cases = Cases("conditions")
 Form = Callable[..., Any]

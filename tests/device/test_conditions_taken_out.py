@@ -1,9 +1,7 @@
-"""Rules 1 and 3: a tensor beside a view of itself, one number taken out of many, dimensions named twice, counts.
+"""Rules 1 and 3: a tensor beside a view of itself, one number taken out of many, dimensions named twice.
 
 A vector times itself as a column was wrong, https://github.com/xtensor-stack/xtensor/issues/1345; the sum of one int32
-that is taken out of a vector, https://github.com/arrayfire/arrayfire/issues/981; arange of float32 had a number too
-many, https://github.com/pytorch/pytorch/issues/18363; what is called under autocast with operands of its own dtype,
-https://github.com/pytorch/pytorch/issues/132715
+that is taken out of a vector, https://github.com/arrayfire/arrayfire/issues/981
 """
 
 from __future__ import annotations
@@ -120,104 +118,10 @@ add_refused(
     "named-twice",
     _MAKE,
     {
-        **{
-            f"{name}-{dims}-{rank}": lambda x, name=name, dims=dims, rank=rank: getattr(torch, name)(
-                x if rank == 3 else x[0], dim=dims
-            )
-            for name, dims in itertools.product(_OVER, ((0, 0), (1, -1, 1), (-2, 0, -2), (0, 1, -1, 0)))
-            for rank in (2, 3)
-        },
-        # An end before the start, by less than float32 has.
-        **{
-            f"arange-{start}": lambda x, start=start, gap=gap: torch.arange(start, start - gap, device=x.device)
-            for start, gap in ((1.0, 1e-9), (100.0, 1e-7), (-5.0, 1e-8), (1e6, 1e-3))
-        },
+        f"{name}-{dims}-{rank}": lambda x, name=name, dims=dims, rank=rank: getattr(torch, name)(
+            x if rank == 3 else x[0], dim=dims
+        )
+        for name, dims in itertools.product(_OVER, ((0, 0), (1, -1, 1), (-2, 0, -2), (0, 1, -1, 0)))
+        for rank in (2, 3)
     },
 )
-
-# How many numbers a count has: its ends and steps are reckoned wider than float32.
-_COUNTS = (
-    *((-4, 4, 0.01), (0, 1, 0.1), (0, 1, 1 / 3), (1, 2, 0.05), (0, 0.3, 0.1), (10, -10, -0.1), (0, 100, 0.7)),
-    *((-1, 1, 0.002), (0, 5, 0.625), (3, 4, 0.001), (1e3, 1e3 + 1, 0.125), (0, 1e-3, 1e-4), (2, 3, 0.3), (0, 6, 1.2)),
-)
-add_table(
-    cases,
-    "counted-by-steps",
-    {
-        f"{ends}-{str(dtype)[6:]}": lambda x, ends=ends, dtype=dtype: [
-            (y := torch.arange(*ends, dtype=dtype, device=x.device)).shape,
-            y[:1],
-            y[-1:],
-            torch.arange(*ends, dtype=torch.float32, device=x.device)[::7],
-        ]
-        for ends in _COUNTS
-        for dtype in (torch.float32, *HALVES, torch.int64)
-        if dtype != torch.int64 or abs(ends[2]) >= 1
-    },
-    lambda d: (torch.zeros(1),),
-    factor=16.0,
-)
-
-# Under autocast, by functions that have no rule of their own: operands of its dtype, of float32, and of both.
-_CALLED: dict[str, Form] = {
-    "index_put": lambda x, y, i: x.clone().index_put_((i,), y[:3].to(x.dtype)),
-    "index_put-added": lambda x, y, i: x.index_put((i,), y[:3].to(x.dtype), accumulate=True),
-    "assigned": lambda x, y, i: [z := x.clone(), z.__setitem__(i, y[:3].to(x.dtype))][0],
-    "index_add": lambda x, y, i: x.index_add(0, i, y[:3].to(x.dtype)),
-    "index_copy": lambda x, y, i: x.index_copy(0, i, y[:3].to(x.dtype)),
-    "scatter": lambda x, y, i: x.scatter(0, i[:, None].expand(3, 4), y[:3].to(x.dtype)),
-    "scatter_add": lambda x, y, i: x.scatter_add(0, i[:, None].expand(3, 4), y[:3].to(x.dtype)),
-    "gather": lambda x, y, i: x.gather(0, i[:, None].expand(3, 4)),
-    "where": lambda x, y, i: torch.where(y > 0, x, y),
-    "cat": lambda x, y, i: torch.cat([x, y]),
-    "stack": lambda x, y, i: torch.stack([x, y]),
-    "vector_norm": lambda x, y, i: [torch.linalg.vector_norm(x[:1, :1]), torch.linalg.vector_norm(x), x[0, :1].norm()],
-    "matrix_norm": lambda x, y, i: [torch.linalg.matrix_norm(x), torch.norm(x, dim=1), x.norm(1)],
-    "normalize": lambda x, y, i: [F.normalize(x, dim=1), F.cosine_similarity(x, y), F.pairwise_distance(x, y)],
-    "sums": lambda x, y, i: [x.sum(), x.mean(0), x.cumsum(0), x.prod(), x.logsumexp(0), x.softmax(0), x.var(0)],
-    "pointwise": lambda x, y, i: [x + y, x * y, x.exp(), x.pow(2), torch.lerp(x, x * 2, 0.5), x.clamp(-1, 1)],
-    "addmm": lambda x, y, i: [
-        torch.addmm(x, x, y),
-        torch.baddbmm(x[None], x[None], y[None]),
-    ],
-    "products": lambda x, y, i: [
-        x @ y,
-        torch.einsum("ab,cb->ac", x, y),
-        torch.bmm(x[None], y[None]),
-        F.linear(x, y, x[0]),
-    ],
-    "bilinear": lambda x, y, i: F.bilinear(x, x, x[None], x[0, :1]),
-    "layer_norm": lambda x, y, i: [F.layer_norm(x, (4,)), F.group_norm(x[None], 2), F.rms_norm(x, (4,))],
-    "losses": lambda x, y, i: [
-        F.mse_loss(x, y),
-        F.l1_loss(x, y),
-        F.cross_entropy(x, i[[0, 1, 2, 0]] % 4),
-        F.kl_div(x, y),
-    ],
-    "pooled": lambda x, y, i: [F.avg_pool1d(x[None], 2), F.interpolate(x[None], scale_factor=2.0), F.pad(x, (1, 1))],
-    "dropped": lambda x, y, i: [F.dropout(x, 0.0), F.embedding(i, x), F.embedding_bag(i[None], x, mode="sum")],
-    "attended": lambda x, y, i: F.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None], y > 0),
-    "glued": lambda x, y, i: [F.glu(x), F.silu(x), F.gelu(x), F.leaky_relu(x), F.prelu(x, x[0, :1].abs())],
-}
-
-
-def _cast(form: Form, to: torch.dtype, given: torch.dtype, x: torch.Tensor, y: torch.Tensor, i: torch.Tensor) -> Any:
-    with torch.autocast(x.device.type, to):
-        return form(x.to(given), y, i)
-
-
-for _to in (torch.bfloat16, torch.float16):
-    add_table(
-        cases,
-        f"autocast-others-{str(_to)[6:]}",
-        {
-            f"{name}-{str(given)[6:]}": lambda x, y, i, form=form, to=_to, given=given: _cast(form, to, given, x, y, i)
-            for name, form in _CALLED.items()
-            for given in (torch.float32, _to)
-        },
-        lambda d: (d.integers(-4, 5, 4, 4).float() / 4, d.integers(1, 5, 4, 4).float() / 4, torch.tensor([2, 0, 3])),
-        terms=16,
-        factor=16.0,
-        floor=4.0,
-        since="2.6",
-    )

@@ -5,8 +5,8 @@ python tests/sensitivity/choose_rows.py [--only NAME,...]
 Each row is called once on the CPU. Greedy: the row that adds most for the kernels that it adds comes next, until every
 condition of every overload that any row meets is met, and every pair of an operator's conditions that any row holds: a
 dtype, a form and a class of size with each argument, kind of layout and class of values, and with each other; arguments
-with each other and with the kinds of layout; the layouts of two operands; and every three classes of which one is an
-argument, but of large rows. A kernel is a distinct operator, dtype, shape and layout: on MPS most of them are compiled
+with each other and with the kinds of layout; the layouts of two operands; and every three classes of which two are
+arguments, but of large rows. A kernel is a distinct operator, dtype, shape and layout: on MPS most of them are compiled
 once.
 """
 
@@ -28,7 +28,7 @@ from conditions import Conditions, graph_key, is_view
 from conditions_reach import runs_on_mps
 from device_suite.compare import Mismatch
 from device_suite.conditions import asking
-from device_suite.conditions.listed import rows_of, signature, stored_rows
+from device_suite.conditions.listed import all_rows, signature, stored_rows
 from device_suite.conditions.spec import Row, Spec
 from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
@@ -125,7 +125,7 @@ def chosen_of(name: str) -> set[str]:
     """Return the digits of an operator's rows that the default layers ask."""
     torch.set_num_threads(1)
     spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
-    return {row.digits for row in choose([meet(spec, row) for row in rows_of(spec)])}
+    return {row.digits for row in choose([meet(spec, row) for row in all_rows(spec)])}
 
 
 def main() -> None:

@@ -109,6 +109,23 @@ class Plot:
         return maker
 
 
+@contextlib.contextmanager
+def standing_in(owner: Any, attribute: str, stand_in: Any) -> Iterator[None]:
+    """Hold a function in the place of owner.attribute, also for those that looked it up before."""
+    healthy = getattr(owner, attribute)
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return (stand_in if func is healthy else func)(*args, **(kwargs or {}))
+
+    setattr(owner, attribute, stand_in)
+    try:
+        with Mode():
+            yield
+    finally:
+        setattr(owner, attribute, healthy)
+
+
 def _aborting(fault: Fault, text: str) -> Fault:
     """Return a fault, or where it says `text` the fault that its condition makes."""
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 
+from device_suite.cases import Cases
 from device_suite.compare import Mismatch
-from device_suite.near import demand_near
+from device_suite.near import add_beside, demand_near
 from device_suite.runs import Bench
+from device_suite.states import Refused
 
 _CPU = torch.device("cpu")
 
@@ -22,7 +24,10 @@ class _Turns:
         self._answers = list(answers)
 
     def __call__(self, x: torch.Tensor) -> Any:
-        return self._answers.pop(0)
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def test_what_is_off_by_less_than_the_share_is_near() -> None:
@@ -46,3 +51,42 @@ def test_what_is_off_by_less_than_the_share_is_near() -> None:
 def test_what_is_absent_or_further_off_is_told(answer: Any, text: str) -> None:
     with pytest.raises(Mismatch, match=text):
         demand_near(_Turns(answer, [torch.ones(3), torch.ones(3)]), (torch.ones(1),), Bench(_CPU), 0.01)
+
+
+def _ask(forms: dict[str, Any], **bound: Any) -> None:
+    cases = Cases("conditions")
+    add_beside(cases, "x", forms, lambda draw: (torch.ones(1),), **bound)
+    (case,) = cases
+    case.act(Bench(_CPU))
+
+
+@pytest.mark.parametrize(
+    ("answer", "mine"),
+    [
+        (torch.tensor([0.0]), torch.tensor([-0.0])),
+        (torch.tensor([1.0]), torch.tensor([math.nan])),
+        (torch.tensor([math.inf]), torch.tensor([-math.inf])),
+        (torch.tensor([1.0000001]), torch.tensor([1.0])),
+        (torch.tensor([1]), torch.tensor([2])),
+        (torch.tensor([1]), torch.tensor([1.0])),
+        ([torch.ones(1)], [torch.ones(1), torch.ones(1)]),
+        (RuntimeError("a refusal"), torch.ones(1)),  # of all forms there are
+    ],
+)
+def test_a_form_that_differs_by_a_bit_or_is_refused_is_told(answer: Any, mine: Any) -> None:
+    with pytest.raises(AssertionError, match="1 of 1 forms differ from the CPU's answer: form"):
+        _ask({"form": _Turns(answer, mine)})
+
+
+def test_a_nan_is_a_nan_and_a_share_is_of_the_largest_or_of_each_number() -> None:
+    x, y = torch.tensor([1.0, 100.0]), torch.tensor([1.01, 100.0])
+
+    _ask({"form": _Turns(torch.tensor([math.nan]), torch.tensor([-math.nan]))})
+    _ask({"form": _Turns(y, x)}, share=0.001)
+    with pytest.raises(AssertionError, match="1 of 2 numbers"):
+        _ask({"form": _Turns(y, x)}, share=0.001, floor=0.5)
+
+
+def test_what_the_cpu_refuses_is_not_asked() -> None:
+    with pytest.raises(Refused):
+        _ask({"form": _Turns(torch.ones(1), RuntimeError("a refusal"))})

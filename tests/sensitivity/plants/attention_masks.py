@@ -8,11 +8,10 @@ from typing import Any, Iterator
 
 import torch
 import torch.nn.functional as F
-from torch.overrides import TorchFunctionMode
 
 from differences import differ, is_plain
 from misreading import in_tf32
-from planting import Plot, abort, crash, wrong_answer
+from planting import Plot, abort, crash, standing_in, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -237,13 +236,5 @@ def issue_127055(hit: Any) -> Iterator[None]:
         hit()
         return y.masked_fill(lost, math.nan)
 
-    class Mode(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return (attend if func is healthy else func)(*args, **(kwargs or {}))
-
-    F.scaled_dot_product_attention = attend
-    try:
-        with Mode():
-            yield
-    finally:
-        F.scaled_dot_product_attention = healthy
+    with standing_in(F, "scaled_dot_product_attention", attend):
+        yield

@@ -9,11 +9,10 @@ from typing import Any, Iterator
 
 import torch
 import torch.nn.functional as F
-from torch.overrides import TorchFunctionMode
 
 from differences import instead, is_plain
 from misreading import with_gradient
-from planting import Plot, crash
+from planting import Plot, crash, standing_in
 
 plot = Plot()
 HITS = plot.hits
@@ -106,16 +105,8 @@ def _nan_of_huge_scores(hit: Any) -> Iterator[None]:
         finally:
             inside.pop()
 
-    class Mode(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return (attend if func is healthy else func)(*args, **(kwargs or {}))
-
-    F.scaled_dot_product_attention = attend
-    try:
-        with Mode():
-            yield
-    finally:
-        F.scaled_dot_product_attention = healthy
+    with standing_in(F, "scaled_dot_product_attention", attend):
+        yield
 
 
 @plot.entered(F.scaled_dot_product_attention)

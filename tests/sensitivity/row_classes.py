@@ -77,17 +77,21 @@ def is_slow(spec: Spec, row: Row) -> bool:
 
 
 def triples_of(spec: Spec) -> Iterator[tuple[int, int, int]]:
-    """Yield the places of three factors that are to meet: two of them, at least, are arguments."""
+    """Yield the places of three factors that are to meet: one of them, at least, is an argument."""
     names = [name for name, _ in spec.factors]
     for places in itertools.combinations(range(len(names)), 3):
-        if sum(names[place][0] != "@" for place in places) > 1:
+        if any(names[place][0] != "@" for place in places):
             yield places
 
 
 def threes_of(spec: Spec, row: Row) -> Iterator[Any]:
-    """Yield the three classes that meet in a row; one that costs much is asked for what meets by twos."""
+    """Yield the three classes that meet in a row and that the default layers ask: two are arguments.
+
+    A row that costs much is asked for what meets by twos.
+    """
     if is_large(spec, row) or is_slow(spec, row):
         return
     classed = [(name, _class_of(spec, name, row.levels[name])) for name, _ in spec.factors]
     for places in triples_of(spec):
-        yield tuple(classed[place] for place in places)
+        if sum(spec.factors[place][0][0] != "@" for place in places) > 1:
+            yield tuple(classed[place] for place in places)

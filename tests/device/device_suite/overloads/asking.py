@@ -7,7 +7,7 @@ import json
 import math
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, List, Tuple
 
 import torch
 
@@ -102,21 +102,16 @@ def _judged(name: str, calls: list[Drawn], answers: list[Any], bench: Any) -> Er
     return worst
 
 
-def perform(func: Any, drawn: Drawn, run: Any, copies: list[torch.Tensor], *, dense: bool = False) -> list[Any]:
-    """Return what a call answers on a run's device, and its tensors after it where it writes to them.
+def perform(func: Any, drawn: Drawn, run: Any, bases: list[torch.Tensor], *, dense: bool = False) -> list[Any]:
+    """Return what a call answers to bases on a run's device, and the bases after it where it writes to them.
 
     `dense`: what it only reads is contiguous.
     """
-    bases = run.bring(copies)
     args, kwargs = drawn.arguments(bases, run.device, run.cast)
     if dense:
         args, kwargs = _densely(func, args, kwargs)
     results = wanted_answers(func, args, kwargs)
-    if func._schema.is_mutable:
-        return [*results, *bases]
-    if run.tested and is_plain(func) and not _writes_all_the_same(func):
-        demand_unwritten(bases, drawn.bases)
-    return results
+    return [*results, *bases] if func._schema.is_mutable else results
 
 
 def is_plain(func: Any) -> bool:
@@ -130,13 +125,22 @@ def _writes_all_the_same(func: Any) -> bool:
     return any("running" in argument.name for argument in func._schema.arguments)
 
 
-def demand_unwritten(bases: list[torch.Tensor], given: list[torch.Tensor]) -> None:
-    """Raise Mismatch where what was only to be read is not, bit by bit, what was given."""
-    for number, (base, before) in enumerate(zip(bases, given)):
-        now = base.cpu()
+class Answers(List[Tuple[Any, str]]):
+    """What a call answers, each part with where it lay; `read`: what it was only to read, as it is now and as given."""
+
+    read: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
+
+
+def written_to(answers: Any) -> str:
+    """Say which operand was only to be read and is not, bit by bit, what was given; an empty text where all are.
+
+    Asked when the run is over: a plant, or whoever records what a case calls, has no part in the comparison.
+    """
+    for number, (now, before) in enumerate(zip(*answers.read)) if isinstance(answers, Answers) else ():
         is_same = now.dtype not in _NOT_COMPARED and torch.equal(now, before)
         if not is_same and not torch.equal(*(one.reshape(-1).view(torch.uint8) for one in (now, before))):
-            raise Mismatch(f"operand {number} was written to")
+            return f"operand {number} was written to"
+    return ""
 
 
 def wanted_answers(func: Any, args: Any, kwargs: Any) -> list[Any]:
@@ -183,6 +187,8 @@ def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
         if says_missing(answer) and bench.device.type != "cpu":
             raise Refused(f"not on this device: {answer}")
         raise Mismatch(f"raised {type(answer).__name__}: {answer}")
+    if told := written_to(answer):
+        raise Mismatch(told)
     if _is_own(answer, own, bench):
         return Error()
     # Some functions of the CPU ignore the strides of what they read (native_group_norm_backward, the statistics of a
@@ -271,7 +277,11 @@ def attempt_answers(
     try:
         if copies is None:
             copies = drawn.bases if only_reads(func, run) else run.copy(drawn.bases)
-        return _read(perform(func, drawn, run, copies, dense=dense), copies)
+        brought = run.bring(copies)
+        answers = _read(perform(func, drawn, run, brought, dense=dense), copies)
+        if run.tested and is_plain(func) and not func._schema.is_mutable and not _writes_all_the_same(func):
+            answers.read = [one.cpu() for one in brought], drawn.bases
+        return answers
     except Exception as raised:
         return raised
 
@@ -281,10 +291,10 @@ def only_reads(func: Any, run: Any) -> bool:
     return is_plain(func) and not func._schema.is_mutable and not run.tested and not run.precise
 
 
-def _read(answers: list[Any], operands: list[torch.Tensor]) -> list[tuple[Any, str]]:
+def _read(answers: list[Any], operands: list[torch.Tensor]) -> Answers:
     """Return each answer on the host, with where it lay; what is an operand's memory is copied: that may be written."""
     shared = {_memory(one) for one in operands} - {None}
-    found: list[tuple[Any, str]] = []
+    found = Answers()
     for one in answers:
         if isinstance(one, torch.Tensor):
             read = one.detach().cpu()

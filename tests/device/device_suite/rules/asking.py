@@ -9,7 +9,7 @@ import torch
 
 from ..answers import says_missing
 from ..compare import Error, Mismatch
-from ..overloads.asking import attempt_answers, judge
+from ..overloads.asking import attempt_answers, judge, written_to
 from ..states import Refused
 from .asked import calls_of
 from .ways import asked_as
@@ -108,6 +108,8 @@ def ask_rounded(overloads: list[Any], bench: Any) -> None:
             gaps.append(f"refused: {refused}")
             continue
         asked += 1
+        if told := written_to(found):
+            wrong.append(f"{name} {changes}: {told}")
         off = roundings(found, truth, attempt_answers(func, call, bench.same()) if STEPS in changes else ())
         if off > ONE_ROUNDING:
             wrong.append(f"{name} {changes}: off by {off:.2f} units in the last place, allowed {ONE_ROUNDING}")
@@ -143,7 +145,7 @@ def compare_each(
         asked += 1
         if isinstance(found, Exception):
             wrong.append(f"{one.name} {one.changes}: raised {type(found).__name__}: {found}")
-        elif text := differ(one, found, mine):
+        elif text := written_to(found) or differ(one, found, mine):
             wrong.append(f"{one.name} {one.changes}: {text}")
     settle(wrong, gaps, asked)
 

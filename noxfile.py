@@ -193,7 +193,9 @@ def tests(session: nox.Session) -> None:
     # Each worker would have Hypothesis's plugin read all our modules for constants; its decorators work without it.
     chosen = ("-p", "no:hypothesispytest", "-m", "not slow")
     # Bytecode beside the sources: hundreds of tests start a process, which then compiles nothing anew.
-    session.run("pytest", *workers, *chosen, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": None})
+    # What a caller's tools may have set (nox itself: UV_PYTHON), set to harm: tests/tooling/conftest.py removes it.
+    harm = {"UV_PYTHON": "3.9", "PIP_REQUIRE_VIRTUALENV": "1", "GIT_DIR": os.devnull, "CONDA_PREFIX": os.devnull}
+    session.run("pytest", *workers, *chosen, *session.posargs, env={**harm, "PYTHONDONTWRITEBYTECODE": None})
 
 
 @nox.session

@@ -19,6 +19,7 @@ from mps_build.commands.shared.parser import module_of
 
 ROOT = Path(__file__).parents[3]
 NOXFILE = ROOT / "noxfile.py"
+_AT_IMPORT = frozenset(os.environ)
 
 
 class _OldCommandFailed(Exception):
@@ -202,3 +203,9 @@ def test_the_newest_nox_of_an_older_python_says_what_is_needed(version: str, tmp
     assert ran.returncode != 0
     assert "error: mps-build needs Python 3.10 or newer" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_no_variable_of_the_callers_tools_reaches_a_test() -> None:
+    """`nox -s tests` sets some to harm; a module's own import sees none either."""
+    assert not [name for name in os.environ if name.startswith(("NOX_", "UV_", "PIP_", "CONDA_", "GIT_"))]
+    assert "UV_PYTHON" not in _AT_IMPORT

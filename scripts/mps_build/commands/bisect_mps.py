@@ -1,6 +1,7 @@
 """Find the version, and the commit, that changed an answer.
 
-Both ends are tested first, then as few versions and commits between them as possible.
+Both ends are tested first, then as few versions and commits between them as possible. With a --good that is newer
+than --bad, what fixed it is found.
 
 CASE is the id of a case of the suite (as in any record of verify_mps); --predicate COMMAND asks a question of
 your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be asked, as `git bisect run` has it. `python` is then
@@ -38,7 +39,8 @@ TASK = ("verify", 4)
 EXTRA_OPTIONS = {"--op": "kernels"}
 DOCUMENT = "question:object good:string bad:string stages:array state:string"
 EXAMPLES = (
-    "issue-131750 --good 2.3.1 --bad 2.6.0",
+    "issue-131750 --good 2.3.1 --bad 2.4.0",
+    "issue-131750 --good 2.6.0 --bad 2.4.0",
     "issue-131750 --good 2.6.0 --bad 2.7.0.dev20250101 --index URL --repo ~/pytorch",
     "--predicate 'python check.py' --good 2.10.0 --bad 2.15.0 --op hypot",
     "--predicate 'python check.py' --good 2.1.0 --bad 2.5.0 --device cpu",

@@ -53,13 +53,14 @@ def _command(session: nox.Session, group: str = "tool") -> None:
 
     nox makes every failure a 1; the status is a contract (README, "Exit codes"), so it
     leaves by `sys.exit`, which nox lets through. After Ctrl-C nox would kill it within half a second: too early to end
-    a build's programs in order and to remove what was being fetched.
+    a build's programs in order and to remove what was being fetched. A program of the user's has the time it needs.
     """
     _install(session, group)
+    patience = None if session.name in ("simulate", "shell") else 10.0
     with session.chdir(session.invoked_from):
         try:
             argv = ("python", "-m", "mps_build", session.name, *session.posargs)
-            session.run(*argv, env=PACKAGE, interrupt_timeout=10.0, terminate_timeout=10.0)
+            session.run(*argv, env=PACKAGE, interrupt_timeout=patience, terminate_timeout=patience)
         except nox.command.CommandFailed as failure:
             sys.exit(_status(failure))
 

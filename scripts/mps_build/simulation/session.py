@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Literal
 
 from mps_build.common.errors import UsageError
-from mps_build.common.process import Command, run_interactive
+from mps_build.common.process import Command
 from mps_build.common.reporter import Reporter
 
 from .builder.build import Built, build, held, simulation_folder
 from .builder.root import Root, torch_variables
 from .builder.source import debian_tests, tree_to_build
 from .builder.torch_tree import is_debian_tree
+from .program import run_in_foreground
 from .releases import Release, built_release, find_release, has_debian_torch
 
 _PYTHON = Path(__file__).resolve().parent / "python"
@@ -124,6 +125,8 @@ def simulated_environ(
     return {
         # A part of Debian's torch (UCX) answers a crash with 40 lines of its own, and hides what ours says.
         "UCX_HANDLE_ERRORS": "none",
+        # The user's own packages are for another Python than the root's.
+        "PYTHONNOUSERSITE": "1",
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
         "PATH": os.pathsep.join((*([str(libraries / "bin")] if libraries else []), str(_programs(built.root)), path)),
         "LD_LIBRARY_PATH": os.pathsep.join(ours_first),
@@ -139,7 +142,7 @@ def simulated_environ(
 
 def run_program(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
     """Run a program of a simulated environment where the caller stands; return its exit status, as a shell gives it."""
-    return run_interactive(Command(argv=tuple(argv), environ=environ))
+    return run_in_foreground(Command(argv=tuple(argv), environ=environ))
 
 
 def program_argv(built: Built, argv: Sequence[str], *, libraries: Path | None = None) -> tuple[str, ...]:

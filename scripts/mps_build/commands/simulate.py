@@ -26,6 +26,7 @@ from mps_build.simulation.coverage import Coverage, measure
 from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.session import (
     DEFAULT_MACOS,
+    check_line,
     check_macos,
     program_argv,
     provide,
@@ -115,6 +116,7 @@ def run(options: Options, console: Console) -> Result:
     )
     if options.command:
         venv = expanded(options.venv).absolute() if options.venv else None
+        check_line(venv)
         libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console)
         argv = program_argv(built, options.command, libraries=libraries)
         environ = simulated_environ(

@@ -17,6 +17,7 @@ from .builder.build import Built, build, held, simulation_folder
 from .builder.root import Root, torch_variables
 from .builder.source import debian_tests, tree_to_build
 from .builder.torch_tree import is_debian_tree
+from .kept import drop_damaged_libraries
 from .program import run_in_foreground
 from .releases import Release, built_release, find_release, has_debian_torch
 
@@ -87,6 +88,9 @@ def provide(
         HostError, BuildEnvironmentError, PatchError, CompileError: it cannot be built here.
     """
     release = choose_release(version, source=source, torch=torch)
+    for folder in (simulation_folder(), source):
+        check_line(folder)
+    drop_damaged_libraries(_compiled_sources(), reporter)
     return build(release, source=source, rebuild=rebuild, offline=offline, jobs=jobs, reporter=reporter)
 
 
@@ -119,8 +123,7 @@ def simulated_environ(
     kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
     # nox puts its own environment first; the caller's path is handed on beside it.
     path = environ.get("MPS_BUILD_CALLER_PATH") or environ.get("PATH", os.defpath)
-    cache = simulation_folder() / "metal" / _digest(_PYTHON)
-    cache.mkdir(parents=True, exist_ok=True)
+    (cache := _compiled_sources()).mkdir(parents=True, exist_ok=True)
     ours_first = [str(built.folder), *filter(None, [environ.get("LD_LIBRARY_PATH")])]
     return {
         # A part of Debian's torch (UCX) answers a crash with 40 lines of its own, and hides what ours says.
@@ -151,6 +154,23 @@ def program_argv(built: Built, argv: Sequence[str], *, libraries: Path | None = 
     own = {"python", "python3", built.root.python.name}
     python = libraries / "bin/python" if libraries else built.root.python
     return (str(python) if name in own else name, *rest)
+
+
+def check_line(path: Path | None) -> None:
+    """Refuse a path that is more than one line: lists of paths are read line by line.
+
+    Raises:
+        UsageError: naming it.
+    """
+    if path is not None and not set("\n\r").isdisjoint(str(path)):
+        raise UsageError(
+            f"{str(path)!r} holds a line break", hint="give the folder another name (or set MPS_BUILD_CACHE)"
+        )
+
+
+def _compiled_sources() -> Path:
+    """Return where Metal source text that a program compiled is kept."""
+    return simulation_folder() / "metal" / _digest(_PYTHON)
 
 
 def _programs(root: Root) -> Path:

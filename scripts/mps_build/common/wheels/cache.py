@@ -42,7 +42,7 @@ def own_folder(path: Path) -> Path:
         fault = f"belongs to another user (uid {found.st_uid}; yours is {os.geteuid()})"
     if fault:
         raise UsageError(
-            f"the cache's folder {path} {fault}: wheels in it are not used",
+            f"the cache's folder {path} {fault}: what lies in it is not used",
             hint="remove it, or set MPS_BUILD_CACHE to a folder of your own",
         )
     if stat.S_IMODE(found.st_mode) != 0o700:

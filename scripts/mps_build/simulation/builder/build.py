@@ -21,9 +21,11 @@ from mps_build.common.opening import open_to_append
 from mps_build.common.process import Command
 from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.cache import file_digest
 from mps_build.common.workspace import cache_folder, remove_tree
 
 from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of the library
+from ..kept import digests, own_cache, unbelievable
 from ..releases import Release
 from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from .packages import check_host
@@ -89,11 +91,14 @@ def build(
         HostError, BuildEnvironmentError, SourceError, PatchError, CompileError: it cannot be built here.
     """
     home = simulation_folder()
+    if home.exists():  # else nothing is written before all checks passed
+        own_cache(home, reporter)
     log = home / "logs" / f"{release.version}.log"
     tree = users_tree(release, source) if source else None
     folder = home / "builds" / f"{release.version}-{digest_of([str(tree)] if release.is_built else str(tree))[:12]}"
     state = digest_of([[path.name, path.read_text(encoding="utf-8")] for path in _ours(release)])
-    if tree is None and not rebuild and (kept := _kept(release, folder, state)) is not None:
+    is_sound = _drop_damaged(folder, reporter)  # also of a user's tree, where ninja would take what is there
+    if tree is None and not rebuild and is_sound and (kept := _kept(release, folder, state)) is not None:
         return kept
     if offline:
         raise BuildEnvironmentError(
@@ -104,7 +109,7 @@ def build(
     check_host(home)
     if torch_home:
         check_room(torch_home)
-    with held(home / "lock", reporter):
+    with held(own_cache(home, reporter) / "lock", reporter):
         debian = release.home
         root = make_root(
             home, suite=debian.suite, python=debian.python, packages=release.root, log=log, reporter=reporter
@@ -190,6 +195,7 @@ def _compiled(
         "kernels": str(kernels),
         "mm": count,
         "cpu_seconds": spent,
+        "sha256": digests([folder / LIBRARY, *sorted(kernels.glob("*"))]),
     }
     write_whole(folder / "built.json", json.dumps(facts, indent=2) + "\n")
     return Built(
@@ -222,6 +228,25 @@ def _ours(release: Release) -> Iterator[Path]:
     yield from sorted(path for path in RUNTIME.glob("*") if path.is_file())
     yield from (release.patches_root / name for name in release.patches)
     yield from hook_files()
+
+
+def _drop_damaged(folder: Path, reporter: Reporter) -> bool:
+    """Remove what is not what it was when it was built, and say so; False where there was such a file."""
+    note = folder / "built.json"
+    if not note.exists():
+        return True
+    try:
+        facts = read_json(note) if file_digest(note) else {}
+        known, kernels = dict(facts["sha256"]), Path(facts["kernels"])
+    except (OSError, ValueError, KeyError, TypeError):
+        known, kernels = {str(note): None, str(folder / LIBRARY): None}, folder
+    damaged = unbelievable(known)
+    for path in damaged:
+        reporter.line(f"{path} is gone, cut off, changed or another user's: it is made again")
+        path.unlink(missing_ok=True)
+    if kernels != folder and any(path.parent == kernels for path in damaged):
+        remove_tree(kernels)
+    return not damaged
 
 
 def _kept(release: Release, folder: Path, state: str) -> Built | None:

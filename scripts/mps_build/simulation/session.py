@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from mps_build.common.errors import UsageError
+from mps_build.common.foreground import run_in_foreground
 from mps_build.common.process import Command
 from mps_build.common.reporter import Reporter
 
@@ -18,7 +19,6 @@ from .builder.root import Root, torch_variables
 from .builder.source import debian_tests, tree_to_build
 from .builder.torch_tree import is_debian_tree
 from .kept import drop_damaged_libraries
-from .program import run_in_foreground
 from .releases import Release, built_release, find_release, has_debian_torch
 
 _PYTHON = Path(__file__).resolve().parent / "python"

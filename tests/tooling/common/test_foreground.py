@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 from entry import environ
+from mps_build.common.foreground import run_in_foreground
 from mps_build.common.process import Command
-from mps_build.simulation.program import run_in_foreground
 
 TOOL = """\
 import sys
 from mps_build.common.process import Command
 from mps_build.common.stopping import signals_raise
-from mps_build.simulation.program import run_in_foreground
+from mps_build.common.foreground import run_in_foreground
 with signals_raise():
     sys.exit(run_in_foreground(Command(argv=(sys.executable, *sys.argv[1:]))))
 """

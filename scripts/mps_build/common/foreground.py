@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 
-from mps_build.common import stopping
-from mps_build.common.plain_text import shown
-from mps_build.common.process import Command, traced
-from mps_build.common.sessions import end_descendants
+from . import stopping
+from .plain_text import shown
+from .process import Command, traced
+from .sessions import end_descendants
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _HEARD = (*_ENDS, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD)

@@ -2,7 +2,8 @@
 
 Without a PROGRAM the simulation of RECIPE is built, if it is not there yet, and what it covers is printed. PROGRAM
 runs where you stand, with your files; `python` and `python3` in it are the simulated interpreter, and its exit status
-is passed on. Nothing needs a superuser, and after the first build nothing needs a network.
+is passed on. Nothing needs a superuser, and after the first build nothing needs a network. That build fetches 0.4 GB,
+compiles for 7 CPU minutes and takes 2 GB of disk below the cache folder; later starts take seconds.
 
 It shows what PyTorch's host code and Metal kernels do, not what a GPU or Apple's MPSGraph does: it is a rehearsal.
 """

@@ -43,7 +43,6 @@ from .source import (
 )
 from .torch_build import Torch, build_torch, check_room, first_error
 
-
 # Measured on two cores: docs/verify/simulated.md.
 FIRST_BUILD = "fetches 0.4 GB, compiles for 7 CPU minutes and takes 2 GB of disk"
 

@@ -226,7 +226,8 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(overlay))
     argv = [sys.executable, "-c", program, *options]
-    with subprocess.Popen(argv, env=environ(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    told = (tmp_path / "told").open("w")
+    with told, subprocess.Popen(argv, env=environ(), stdout=told, stderr=subprocess.STDOUT) as process:
         outcomes = tmp_path / "record" / "test_standin_0.1.outcomes.jsonl"
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and not (outcomes.exists() and '"test_b"' in outcomes.read_text()[200:]):
@@ -241,6 +242,11 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     assert load_record(tmp_path / "record" / "record.json").partial
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _read(path)]
     assert document["hint"].startswith("to go on: nox -s verify_mps -- --python")
+    lines = (tmp_path / "told").read_text().splitlines()
+    assert [
+        sum(line.rstrip().endswith("interrupted") for line in lines),
+        sum("to go on" in line for line in lines),
+    ] == [1, 1]
     resume = document["hint"].partition(" --resume ")[2]
     assert resume == str(tmp_path / "record")
 

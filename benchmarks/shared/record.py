@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from mps_build.common.cores import usable_cores
+
 from .page import README, RESULTS, render
 
 
@@ -61,4 +63,4 @@ def machine() -> str:
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
         processor = names[0] if names else processor
     system = f"{platform.system()} {platform.machine()}"
-    return f"{system}, {processor}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return f"{system}, {processor}, {usable_cores()} cores, Python {platform.python_version()}"

@@ -122,6 +122,10 @@ MEANINGS: Mapping[str, str] = {
             *("complex", "autocast", "transformers", "models"),
         )
     },
+    **{
+        f"threads.{device}_rate_ratio": f"`verify_mps --device {device}`: the default's rate over the best setting's"
+        for device in ("cpu", "cuda", "mps")
+    },
     "verify.overhead_s": "what the driver of `verify_mps` adds to pytest",
 }
 HEAD = """\

@@ -18,13 +18,14 @@ from .page import README, RESULTS, render
 
 
 def record(
-    name: str, values: Sequence[float], *, unit: str, command: str, target: str, versions: str = ""
+    name: str, values: Sequence[float], *, unit: str, command: str, target: str, versions: str = "", on: str = ""
 ) -> dict[str, object]:
     """Add the row of `name`, or put it in the old one's place, and write README.md anew; return the row.
 
     Args:
         values: every measurement of this run; median, least and most are kept.
         target: what it is held against, as the issue words it (`<= 1.1`).
+        on: the machine, where it was not this one.
         versions: the programs that the figure is of, beside Python (`clang 19.1.7, ccache 4.11.2`).
     """
     row: dict[str, object] = {
@@ -34,7 +35,7 @@ def record(
         "high": round(max(values), 4),
         "unit": unit,
         "command": command,
-        "machine": machine(),
+        "machine": on or machine(),
         "date": datetime.now(timezone.utc).date().isoformat(),
         "target": target,
     } | ({"versions": versions} if versions else {})

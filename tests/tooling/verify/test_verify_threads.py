@@ -323,9 +323,10 @@ def test_torch_has_the_threads_that_its_process_is_told(tmp_path: Path) -> None:
         device="cpu",
         folder=tmp_path,
         limits=Limits(memory_bytes=8 * GIB),
+        only=("smoke-is-built-and-available",),
         threads=3,
     )
     run = run_suite(request, judge_text=judge_text, on_case=lambda run, case: None)
 
     assert run.threads == 3
-    assert run.cases
+    assert [case.outcome for case in run.cases] == ["passed"]

@@ -208,8 +208,7 @@ def test_a_simulated_program_is_told_the_quota(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("quota_of_two")
 def test_a_question_of_bisect_is_told_the_quota(tmp_path: Path) -> None:
     argv = ("sh", "-c", f'echo "$OMP_NUM_THREADS" >{tmp_path}/told')
-    environ = counted.within_quota(os.environ)
-    asked = predicate.Predicate(argv=argv, seconds=30, log=tmp_path / "log", environ=environ)
+    asked = predicate.Predicate(argv=argv, seconds=30, log=tmp_path / "log", environ=os.environ)
 
     assert asked.ask(Prepared(subject="2.6.0")).word == "good"
     assert (tmp_path / "told").read_text() == "2\n"
@@ -319,11 +318,11 @@ def test_torch_has_the_threads_that_its_process_is_told(tmp_path: Path) -> None:
         interpreter=Path(TORCH),
         environ={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
         ini=suite / "pytest.ini",
-        files=(suite / "test_smoke_notes.py",),
+        files=(suite / "test_regressions_norms.py",),
         device="cpu",
         folder=tmp_path,
         limits=Limits(memory_bytes=8 * GIB),
-        only=("smoke-is-built-and-available",),
+        only=("issue-131750",),
         threads=3,
     )
     run = run_suite(request, judge_text=judge_text, on_case=lambda run, case: None)

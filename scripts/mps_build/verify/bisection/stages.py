@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...common.cores import within_quota
 from ...common.environment import fetch_environ
 from ...common.errors import UsageError
 from ...common.reporter import Reporter
@@ -221,9 +220,9 @@ class Stages:
         """Return good, bad or skip for a subject, by the user's command or by the case."""
         if self.asked.predicate is not None:
             log = self.folder / "predicate.log"
-            return Predicate(
-                argv=self.asked.predicate, seconds=self.asked.seconds, log=log, environ=within_quota(os.environ)
-            ).ask(prepared)
+            return Predicate(argv=self.asked.predicate, seconds=self.asked.seconds, log=log, environ=os.environ).ask(
+                prepared
+            )
         assert prepared.python is not None
         return CaseJudge(
             case=self.asked.case or "",

@@ -28,6 +28,8 @@ from shared.record import machine, record
 
 LAYERS = "layouts,neural,sequences,promotion"
 TARGET = ">= 0.8"
+# Of the machine whose row has the plain name.
+CORES = 16
 UNASKED = ("skipped",)
 
 
@@ -44,9 +46,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of the suite came to: `asked` cases in so many seconds; `chosen` is how it shared the machine."""
+    """What a run of the suite came to: `asked` cases in so many seconds; `chosen` is how it shared the `cores`."""
 
     setting: Setting
+    cores: int
     asked: int
     seconds: float
     chosen: Setting
@@ -122,7 +125,7 @@ def row_of(runs: Sequence[Run], left_out: Sequence[Setting], given: argparse.Nam
     missing = f"; not run for want of time: {', '.join(map(str, left_out))}" if left_out else ""
     part = f"the layers {given.layers}" if given.layers else "the default layers"
     return {
-        "name": f"threads.{given.device}_rate_ratio",
+        "name": f"threads.{given.device}_rate_ratio" + ("" if default.cores == CORES else f".{default.cores}_cores"),
         "values": [round(default.rate / best.rate, 3)],
         "unit": "ratio",
         "command": f"nox -s benchmark -- threads --python PYTHON --device {given.device}"
@@ -171,6 +174,7 @@ def run_of(document: Mapping[str, Any], setting: Setting, *, seconds: float) -> 
     together = document["concurrency"]
     return Run(
         setting=setting,
+        cores=together["cores"],
         asked=sum(case["outcome"] not in UNASKED for case in document["cases"]),
         seconds=seconds,
         chosen=Setting(together["processes"], together["threads"]),

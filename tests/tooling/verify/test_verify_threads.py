@@ -284,7 +284,7 @@ def test_one_case_that_hangs_is_no_slow_machine(monkeypatch: pytest.MonkeyPatch)
     line.show(run, Case(id="a", layer="layouts", outcome="passed", seconds=900.0))
     for outcome in ("timeout", "skipped"):
         for _ in range(200):
-            line.show(run, Case(id="a", layer="layouts", outcome=outcome, seconds=900.0))  # type: ignore[arg-type]
+            line.show(run, Case(id="a", layer="layouts", outcome=outcome, seconds=900.0))
 
     assert line.slow is None
 

@@ -17,7 +17,8 @@ MOST, MOST_ON_CPU = 8, 16
 class Room:
     """What the machine has: usable cores, bytes of memory, and bytes of the device's own memory (0: it has none).
 
-    On a Mac the GPU shares the memory, so that a process counts twice in it. `is_cpu`: the CPU itself is asked.
+    On a Mac the GPU shares the memory, so that a process counts twice in it; likewise where the CPU itself is the
+    device (`is_cpu`).
     """
 
     cores: int
@@ -44,10 +45,9 @@ def jobs_for(room: Room, *, threads: int | None = None) -> int:
     >>> jobs_for(Room(cores=2, memory=4 << 30))
     1
     """
-    by_memory = room.memory // PROCESS_BYTES
     if room.device_memory:
-        by_memory = min(by_memory, room.device_memory // DEVICE_BYTES)
-    elif not room.is_cpu:
+        by_memory = min(room.memory // PROCESS_BYTES, room.device_memory // DEVICE_BYTES)
+    else:
         by_memory = room.memory // (PROCESS_BYTES + DEVICE_BYTES)
     by_cores, most = (room.cores, MOST_ON_CPU) if room.is_cpu else (room.cores // 2, MOST)
     return max(1, min(by_cores, room.cores // (threads or 1), by_memory, most))

@@ -13,6 +13,13 @@ import pytest
 from browser import why_not
 from document_schemas import faults
 from mps_build.common import json_text
+from mps_build.common.cores import with_share
+
+
+def pytest_configure() -> None:
+    """Tell what the tests of several workers start how many threads each may have."""
+    if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
+        os.environ.update(with_share(os.environ, int(workers)))
 
 # What nox, uv, pip, conda, git and virtual environments tell the programs that they start. nox 2026.10 sets UV_PYTHON,
 # so that a test asked another Python than it wanted.

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores, within_quota
 from mps_build.common.errors import UsageError
 from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
@@ -82,9 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Linux's torch: Debian's, or built from TREE (default: Debian's where there is one)",
     )
     parser.add_argument("--rebuild", action="store_true", help="compile the back end again")
-    parser.add_argument(
-        "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="number of compilers at once"
-    )
+    parser.add_argument("--jobs", metavar="N", type=count, default=usable_cores(), help="number of compilers at once")
     parser.add_argument(
         "--with", dest="packages", metavar="PACKAGE", action="append", default=[], help="install a package for PROGRAM"
     )
@@ -121,7 +120,7 @@ def run(options: Options, console: Console) -> Result:
         libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console)
         argv = program_argv(built, options.command, libraries=libraries)
         environ = simulated_environ(
-            built, macos=options.macos, environ=os.environ, timing=options.timing, libraries=libraries
+            built, macos=options.macos, environ=within_quota(os.environ), timing=options.timing, libraries=libraries
         )
         status = run_program(argv, environ=environ)
         document = {"release": version, "macos": options.macos, "argv": list(argv)}

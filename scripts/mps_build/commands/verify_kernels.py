@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.console import Console
+from ..common.cores import usable_cores
 from ..common.errors import OwnFault, RefusedForSafety, UsageError
 from ..common.files import write_whole
 from ..common.home import expanded
@@ -28,7 +29,7 @@ from ..common.workspace import cache_folder
 from ..kernels.code.compiler import require_llvm
 from ..kernels.execution.large_host import NOTHING, host_code_of
 from ..kernels.execution.selection import Choice
-from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify
+from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify, workers_of
 from ..kernels.read.host_code import HostCode
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
@@ -40,7 +41,7 @@ TASK = ("inspection", 2)
 EXTRA = "kernels"
 DOCUMENT = (
     "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "
-    "kernels:array ?plant:string ?reason:string"
+    "kernels:array ?plant:string ?reason:string ?concurrency:object"
 )
 EXAMPLES = (
     "torch==2.15.0",
@@ -141,7 +142,9 @@ def run(options: Options, console: Console) -> Result:
         host=host,
     )
     rows = verify(request, console)
-    return _concluded(rows, beside, options, console, name=name, version=version)
+    result = document.document_of(rows, target=name, version=version, seed=options.seed)
+    result["concurrency"] = {"cores": usable_cores(), "processes": workers_of(request), "threads": 1}
+    return _concluded(rows, result, beside, options, console)
 
 
 def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...], str, str | None, HostCode]:
@@ -166,15 +169,12 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
 
 def _concluded(
     rows: list[KernelRow],
+    result: dict[str, Any],
     beside: list[dict[str, Any]],
     options: Options,
     console: Console,
-    *,
-    name: str,
-    version: str | None,
 ) -> Result:
-    """Print tables and the verdict, write the page, and return the document."""
-    result = document.document_of(rows, target=name, version=version, seed=options.seed)
+    """Print tables and the verdict, write the page, and return the document that holds how it ended."""
     verdict, exit_code = document.verdict_of(rows)
     if exit_code == KNOWN_ONLY and options.accept == "known":
         exit_code = 0
@@ -192,7 +192,7 @@ def _concluded(
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
     planted = f"; the planted fault was {result['plant'].replace('_', ' ')}" if options.plant else ""
-    console.print(f"{name}: {_SAID[verdict]} ({_share(rows)}){planted}", style="bold")
+    console.print(f"{result['target']}: {_SAID[verdict]} ({_share(rows)}){planted}", style="bold")
     return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
 
 

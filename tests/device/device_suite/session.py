@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ class Session:
 
     def __init__(self, option: Any) -> None:
         self.device = prepare_device(option("--device"))
+        if told := os.environ.get("DEVICE_SUITE_THREADS"):  # the share of a process that has others beside it
+            torch.set_num_threads(int(told))
         if self.device.type != "cpu":
             torch.set_num_threads(min(torch.get_num_threads(), _REFERENCE_THREADS))
         self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)

@@ -87,6 +87,23 @@ def test_every_command_is_a_session_and_says_what_its_module_says(noxfile: types
     assert said == {name: (module_of(name).__doc__ or "").splitlines()[0] for name in COMMANDS}
 
 
+def test_there_are_no_more_workers_than_usable_cores(
+    noxfile: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[str, ...]] = []
+
+    def run(*argv: str, **_: object) -> str:
+        ran.append(argv)
+        return "3\n"
+
+    monkeypatch.setattr(noxfile, "_install", lambda session, group: None)
+    noxfile.sessions["tests"](types.SimpleNamespace(run=run, posargs=[]))
+
+    (_, program), (_, *options) = ran
+    assert Path(program).name == "cores.py" and Path(program).is_file()
+    assert options[options.index("-n") + 1] == "3"
+
+
 @pytest.mark.parametrize(
     ("command", "arguments", "group"),
     [

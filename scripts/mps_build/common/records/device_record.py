@@ -142,6 +142,14 @@ class Explanations(RecordPart):
     stale: tuple[str, ...] = ()
 
 
+class Concurrency(RecordPart):
+    """How a run shared the machine: the cores that it might use, its computing processes, and the threads of each."""
+
+    cores: int
+    processes: int
+    threads: int
+
+
 class RecordHeader(RecordPart):
     """What every record says first: what ran on what, and how it ended.
 
@@ -164,6 +172,7 @@ class RecordHeader(RecordPart):
     host: dict[str, Any] = Field(default_factory=dict)
     gpu: dict[str, Any] = Field(default_factory=dict)
     environment: dict[str, Any] = Field(default_factory=dict)
+    concurrency: Concurrency | None = None
     plant: PlantResult | None = None
     plant_hits: int | None = None
     notes: tuple[str, ...] = ()

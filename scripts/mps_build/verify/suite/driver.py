@@ -150,6 +150,8 @@ class _GroupRun:
             self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
             self._run.files |= {case_id: self._file_of.get(case_id, "") for case_id in self._expected}
             self._run.collected += sum(case_id not in self._seen for case_id in self._expected)
+        elif kind == "session" and isinstance(threads := event.get("threads"), int):
+            self._run.threads = max(self._run.threads or 0, threads)
         elif kind == "uncollected":
             self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))
         elif kind == "plant" and event.get("hits") is not None:

@@ -123,8 +123,8 @@ def _asked(name: str, without: tuple[str, ...], low: torch.dtype, mode: str, run
     total = sum((y.to(exact).to(x.dtype) * (0.5 + place)).sum() for place, y in enumerate(found))
     total.backward()
     return [
-        *(y.detach().to(exact) for y in found),
-        *(one.grad.to(exact) for one in (start, *module.parameters()) if one.grad is not None),
+        *(y.detach() for y in found),
+        *(one.grad for one in (start, *module.parameters()) if one.grad is not None),
     ]
 
 
@@ -175,4 +175,5 @@ for _low in LOW:
             states=("fresh",),
             deterministic=False,
             may_be_missing=True,
+            autocast=_low,
         )

@@ -9,6 +9,7 @@ from typing import Callable
 import torch
 
 from .answers import Absent, says_missing
+from .autocast import narrowed
 from .cases import Case
 from .compare import Error, Leaf, Mismatch, bits_differ, kept, read_back
 from .forms import Own, check_form, spread
@@ -135,9 +136,19 @@ def _judge(
             _check_absence(got, own.answer(want.path), bench)
             continue
         check_form(case, bench, got, want, own)
+        if case.autocast is not None:
+            got = narrowed(got, case.autocast)
+            want = (own.form(want.path) or got) if isinstance(want.value, str) else want
         asked.append((got, want))
     _demand_answers(actual, reference)  # first: what was not done has not written to its operands either
-    return compare_leaves(asked, own.answer, terms=case.terms, factor=case.factor, floor=case.floor)
+    return compare_leaves(
+        asked, partial(_own_answer, case, own), terms=case.terms, factor=case.factor, floor=case.floor
+    )
+
+
+def _own_answer(case: Case, own: Own, path: str) -> Leaf | None:
+    found = own.answer(path)
+    return found if found is None or case.autocast is None else narrowed(found, case.autocast)
 
 
 def _demand_answers(actual: list[Leaf], reference: list[Leaf]) -> None:

@@ -26,8 +26,8 @@ class Case:
         anywhere: outputs may lie on any device (copies to the host).
         alone: asked in a process of its own, where a driver is there to start one: it leaves traces in the process.
         quiet: with `full`: where the option is not given, the case is not even listed as skipped.
-        autocast: the dtype in which the act computes under autocast, in all runs but the reference. Its answers have the
-            dtype that the device's lists give, and the bound of this one.
+        autocast: the dtype in which the act computes under autocast, in all runs but the reference. Its answers have
+            the dtypes that the device's lists give, and the bound of this one.
         check: `act` is a free check, called once with a Bench; it asserts by itself.
     """
 

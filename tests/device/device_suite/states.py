@@ -136,14 +136,17 @@ def _judge(
             _check_absence(got, own.answer(want.path), bench)
             continue
         check_form(case, bench, got, want, own)
-        if case.autocast is not None:
-            got = narrowed(got, case.autocast)
-            want = (own.form(want.path) or got) if isinstance(want.value, str) else want
-        asked.append((got, want))
+        asked.append((got, want) if case.autocast is None else _under_autocast(case, own, got, want))
     _demand_answers(actual, reference)  # first: what was not done has not written to its operands either
     return compare_leaves(
         asked, partial(_own_answer, case, own), terms=case.terms, factor=case.factor, floor=case.floor
     )
+
+
+def _under_autocast(case: Case, own: Own, got: Leaf, want: Leaf) -> tuple[Leaf, Leaf]:
+    """Return an answer and what it is compared with; a text names a dtype, which the device's lists give."""
+    named = (own.form(want.path) or got) if isinstance(want.value, str) else want
+    return narrowed(got, case.autocast), named
 
 
 def _own_answer(case: Case, own: Own, path: str) -> Leaf | None:

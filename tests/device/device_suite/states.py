@@ -9,6 +9,7 @@ from typing import Callable
 import torch
 
 from .answers import Absent, says_missing
+from .autocast import narrowed
 from .cases import Case
 from .compare import Error, Leaf, Mismatch, bits_differ, kept, read_back
 from .forms import Own, check_form, spread
@@ -135,9 +136,22 @@ def _judge(
             _check_absence(got, own.answer(want.path), bench)
             continue
         check_form(case, bench, got, want, own)
-        asked.append((got, want))
+        asked.append((got, want) if case.autocast is None else _under_autocast(case, own, got, want))
     _demand_answers(actual, reference)  # first: what was not done has not written to its operands either
-    return compare_leaves(asked, own.answer, terms=case.terms, factor=case.factor, floor=case.floor)
+    return compare_leaves(
+        asked, partial(_own_answer, case, own), terms=case.terms, factor=case.factor, floor=case.floor
+    )
+
+
+def _under_autocast(case: Case, own: Own, got: Leaf, want: Leaf) -> tuple[Leaf, Leaf]:
+    """Return an answer and what it is compared with; a text names a dtype, which the device's lists give."""
+    named = (own.form(want.path) or got) if isinstance(want.value, str) else want
+    return narrowed(got, case.autocast), named
+
+
+def _own_answer(case: Case, own: Own, path: str) -> Leaf | None:
+    found = own.answer(path)
+    return found if found is None or case.autocast is None else narrowed(found, case.autocast)
 
 
 def _demand_answers(actual: list[Leaf], reference: list[Leaf]) -> None:

@@ -18,6 +18,7 @@ from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
+from stand_in_drive import FAILS_BY_THE_PLANT
 from stand_in_suite import write_python, write_suite
 
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
@@ -167,17 +168,22 @@ def test_a_corrupt_table_of_known_issues_is_refused_with_its_line(run: Run, tmp_
 @pytest.mark.parametrize(
     ("only", "plant", "result", "code"),
     [
-        ("test_bad", "fault", "caught", 10),
+        ("test_hurt", "fault", "caught", 10),
+        ("test_bad", "fault", "missed", 0),
+        ("test_bad", "unhit", "not_exercised", 0),
         ("test_good", "unhit", "not_exercised", 0),
         ("test_good", "no-such-plant", "error", 2),
     ],
 )
 def test_a_plants_fate_is_told(run: Run, tmp_path: Path, only: str, plant: str, result: str, code: int) -> None:
     (tmp_path / "plant.py").write_text("")
+    write_suite(tmp_path / "suite", SUITE + f"def test_hurt():\n    {FAILS_BY_THE_PLANT}\n")
 
     status, document = run("--device", "cpu", "--only", only, "--plant", f"{tmp_path / 'plant.py'}:{plant}")
 
     assert (status, document["plant"]) == (code, result)
+    if only == "test_bad":
+        assert document["message"].endswith("fails without it too, or is no case: test_bad")
 
 
 def test_a_plants_file_that_is_not_there_is_an_error(run: Run) -> None:

@@ -117,8 +117,12 @@ def _record(total: Counter[str], scores: Mapping[str, Counter[str]]) -> None:
     for name, score_of, target in (("triage", total, "<= 0.02"), ("triage.fresh", fresh, "-")):
         if of := score_of.total():
             words = _words(score_of).strip()
-            record(f"{name}.wrong", [score_of["wrong"] / of], unit="share", command=command, target=target, versions=words)
-            record(f"{name}.unknown", [score_of["unknown"] / of], unit="share", command=command, target="-", versions=words)
+            record(
+                f"{name}.wrong", [score_of["wrong"] / of], unit="share", command=command, target=target, versions=words
+            )
+            record(
+                f"{name}.unknown", [score_of["unknown"] / of], unit="share", command=command, target="-", versions=words
+            )
 
 
 if __name__ == "__main__":

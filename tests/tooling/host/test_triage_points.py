@@ -1,4 +1,4 @@
-"""Classes of logs that triage once got wrong, each with a neighbour that it must not take; and one knowledge with doctor."""
+"""Classes of logs that triage once got wrong, each with a neighbour that it must not take; doctor's knowledge."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mps_build.common import strict_yaml
 from mps_build.host.macos.known_tool_errors import BY_ID
 from mps_build.host.triage import Explained, WrittenBy, explain, judge, render, render_device_text
 from mps_build.host.triage.memory import memory_advice
+from mps_build.host.triage.neighbours import Neighbour, neighbours
 from mps_build.host.triage.rules import load_catalogue
 from rows import for_each
 
@@ -51,6 +52,33 @@ def test_a_class_is_told_from_its_neighbours(row: dict[str, Any]) -> None:
 @for_each(REPORTS, name=lambda row: str(row["id"]))
 def test_a_users_report_has_its_right_cause(row: dict[str, Any]) -> None:
     _check(row)
+
+
+@cache
+def _logs_of_causes() -> dict[str, str]:
+    """Return a recorded log of each cause that has one."""
+    logs: dict[str, str] = {}
+    for name in ("specimens/build_logs", "triage_variants", "triage_collected", "triage_points"):
+        for row in strict_yaml.unchecked((RECORDED / f"{name}.yaml").read_text("utf-8")):
+            if row["cause"]:
+                logs.setdefault(row["cause"], str(row["text"]))
+    return logs
+
+
+@for_each(neighbours(load_catalogue()).items(), name=lambda row: str(row[0]))
+def test_no_cause_takes_a_log_of_its_nearest_neighbours(cause: str, near: tuple[Neighbour, ...]) -> None:
+    for each in near:
+        if log := _logs_of_causes().get(each.cause):
+            assert explain(log).cause != cause, f"a log of {each.cause}"
+
+
+def test_most_causes_have_a_neighbour_with_a_log() -> None:
+    near = neighbours(load_catalogue())
+    asked = [cause for cause, others in near.items() if any(each.cause in _logs_of_causes() for each in others)]
+
+    assert len(asked) > 0.9 * len(near)
+    assert {each.cause for each in near["N111"]} & {"N43"}
+    assert {each.cause for each in near["N112"]} & {"N37"}
 
 
 @for_each(POINTS[::3], name=lambda row: f"{row['point']}: {row['what']}")
@@ -129,6 +157,13 @@ def test_two_causes_in_one_log_are_told_as_such() -> None:
     assert found.certainty == "probable"
     assert found.runner_up is not None
     assert found.runner_up.cause == "N42"
+
+
+def test_a_cause_of_programs_stands_for_a_process_and_one_of_builds_does_not() -> None:
+    ended = WrittenBy(exit=1)
+
+    assert judge(_text("at import, in a flat namespace"), release=None, written_by=ended).log.cause == "N111"
+    assert judge("OSError: [Errno 28] No space left on device\n", release=None, written_by=ended).log.cause is None
 
 
 def test_the_advice_on_memory_is_that_of_its_numbers() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _POWERS = {"K": 10, "M": 20, "G": 30, "T": 40}
-_UNITS = {"bytes": 1, "B": 1} | {f"{at}{unit}": 2**power for at, power in _POWERS.items() for unit in ("B", "iB")}
+_UNITS: dict[str, int] = {"bytes": 1, "B": 1} | {
+    f"{at}{unit}": 2**power for at, power in _POWERS.items() for unit in ("B", "iB")
+}
 # A limit this low is a small Mac's, or somebody's own ratio.
 _SMALL = 4 * 2**30
 

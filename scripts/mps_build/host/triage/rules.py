@@ -69,6 +69,7 @@ class Cause(_Ranged):
     frame: bool = False
     first: bool = False
     quiet: bool = False
+    runs: bool = False
     cause: str
     fix: str
     link: Annotated[str, StringConstraints(pattern=r"^https://")]

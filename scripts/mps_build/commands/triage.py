@@ -4,7 +4,8 @@ Where no cause is known it says the first error, and of a text that a process on
 
 Any log will do: of a build, of pip, of CI, of a test run. It may be cut, coloured, prefixed and compressed (.gz).
 A cause that is not sure is not named; one that is only the likeliest is called probable, with the runner-up.
-With --exit, --signal, --host, --macos or --torch the text is judged as what one process wrote: the answer is a category (assertion, gpu_fault, out_of_memory ...) and whom it speaks of.
+With --exit, --signal, --host, --macos or --torch the text is judged as what one process wrote: the answer is a
+category (assertion, gpu_fault, out_of_memory ...) and whom it speaks of.
 The exit status is 0 whatever was found.
 """
 

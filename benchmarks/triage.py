@@ -25,6 +25,7 @@ CORPORA: Mapping[str, bool] = {
     "triage_collected": False,
     "specimens/reports": False,
     "triage_points": False,
+    "triage_threads": False,
     "triage_fresh": True,
 }
 _MARGIN = 50

@@ -21,6 +21,7 @@ from .literals import may_match
 from .log import read_log
 from .memory import memory_advice, size_of
 from .printed import Printed, read_printed
+from .rules import load_catalogue
 
 TABLE = Path(__file__).with_name("device_texts.yaml")
 Verdict = Literal["case", "device", "ours_not", "noise", "stop", "unknown"]
@@ -247,7 +248,7 @@ def _advice(category: str, detail: Mapping[str, Detail], host: Mapping[str, Any]
             return memory_advice(detail)
         case "unsupported_op":
             package, _, name = str(detail.get("op", "aten::")).rpartition("::")
-            if package in ("aten", "prims", "quantized"):
+            if re.fullmatch(load_catalogue().macros["own_ops"], package):
                 return None
             whose = f"{package}'s" if package else "a partner package's"
             return (

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from mps_build.common import strict_yaml
 from mps_build.host.macos.known_tool_errors import BY_ID
 
-from .literals import required_literals
+from .literals import alternates, required_literals
 
 CAUSES = Path(__file__).with_name("causes.yaml")
 CauseId = Annotated[str, StringConstraints(pattern=r"^[BN]\d+[a-e]?$")]
@@ -118,6 +118,8 @@ class Catalogue(_Declared):
         named = {name for cause in self.causes for name in (*cause.explains, *cause.rivals) if _ID.fullmatch(name)}
         if unknown := sorted(named - {*ids, *(note.id for note in self.notes)}):
             raise ValueError(f"no such cause: {', '.join(unknown)}")
+        if open_macros := sorted(name for name, macro in self.macros.items() if alternates(macro)):
+            raise ValueError(f"put the alternatives into a group, (?:a|b): {', '.join(open_macros)}")
         for pattern in self.patterns():
             try:
                 for part in pattern.split(_FAR):

@@ -19,6 +19,21 @@ def required_literals(pattern: str) -> tuple[str, ...]:
     >>> required_literals(r"(?i:pch)")
     ()
     """
+    longest = tuple(max(runs, key=len) for runs in _branches(pattern))
+    return longest if all(len(word) >= _SHORTEST for word in longest) else ()
+
+
+def alternates(pattern: str) -> bool:
+    """Whether a pattern has an alternative outside of any group: as a part of another one it would split that.
+
+    >>> alternates("a|b"), alternates("(?:a|b)c[|]")
+    (True, False)
+    """
+    return len(_branches(pattern)) > 1
+
+
+def _branches(pattern: str) -> list[list[str]]:
+    """Return the runs of plain words of each alternative."""
     branches: list[list[str]] = [[""]]
     position = 0
     while position < len(pattern):
@@ -47,8 +62,7 @@ def required_literals(pattern: str) -> tuple[str, ...]:
             runs.append("")
         if quantifier:
             position = quantifier.end() + (pattern[quantifier.end() : quantifier.end() + 1] == "?")
-    longest = tuple(max(runs, key=len) for runs in branches)
-    return longest if all(len(word) >= _SHORTEST for word in longest) else ()
+    return branches
 
 
 def may_match(pattern: str, text: str) -> bool:

@@ -15,12 +15,6 @@ from document_schemas import faults
 from mps_build.common import json_text
 from mps_build.common.cores import with_share
 
-
-def pytest_configure() -> None:
-    """Tell what the tests of several workers start how many threads each may have."""
-    if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
-        os.environ.update(with_share(os.environ, int(workers)))
-
 # What nox, uv, pip, conda, git and virtual environments tell the programs that they start. nox 2026.10 sets UV_PYTHON,
 # so that a test asked another Python than it wanted.
 _OF_THE_CALLER = ("NOX_", "UV_", "PIP_", "CONDA_", "_CE_", "MAMBA_", "GIT_", "VIRTUAL_ENV", "PYENV_", "PYTHONHOME")
@@ -34,9 +28,11 @@ def variables_of_the_caller(names: Iterable[str], *, network: bool) -> list[str]
 
 
 def pytest_configure() -> None:
-    """Remove the caller's variables before a test module reads them at its import."""
+    """Remove the caller's variables before a test module reads them; tell each worker's children their threads."""
     for name in variables_of_the_caller([*os.environ], network=False):
         del os.environ[name]
+    if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
+        os.environ.update(with_share(os.environ, int(workers)))
 
 
 @pytest.fixture(autouse=True)

@@ -126,7 +126,7 @@ MEANINGS: Mapping[str, str] = {
         f"threads.{device}_rate_ratio": f"`verify_mps --device {device}`: the default's rate over the best setting's"
         for device in ("cpu", "cuda", "mps")
     },
-    "threads.cpu_rate_ratio.2_cores": "the same with `--device cpu` on two cores",
+    "threads.cpu_rate_ratio.2_cores": "`verify_mps --device cpu` on two cores: its rate over the best setting's",
     "verify.overhead_s": "what the driver of `verify_mps` adds to pytest",
 }
 HEAD = """\

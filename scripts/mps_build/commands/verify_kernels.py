@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +142,9 @@ def run(options: Options, console: Console) -> Result:
         host=host,
     )
     rows = verify(request, console)
-    result = document.document_of(rows, target=name, version=version, seed=options.seed)
-    result["concurrency"] = {"cores": usable_cores(), "processes": workers_of(request), "threads": 1}
-    return _concluded(rows, result, beside, options, console)
+    ended = _concluded(rows, beside, options, console, name=name, version=version)
+    together = {"cores": usable_cores(), "processes": workers_of(request), "threads": 1}
+    return replace(ended, document={**ended.document, "concurrency": together})
 
 
 def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...], str, str | None, HostCode]:
@@ -169,12 +169,15 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
 
 def _concluded(
     rows: list[KernelRow],
-    result: dict[str, Any],
     beside: list[dict[str, Any]],
     options: Options,
     console: Console,
+    *,
+    name: str,
+    version: str | None,
 ) -> Result:
-    """Print tables and the verdict, write the page, and return the document that holds how it ended."""
+    """Print tables and the verdict, write the page, and return the document."""
+    result = document.document_of(rows, target=name, version=version, seed=options.seed)
     verdict, exit_code = document.verdict_of(rows)
     if exit_code == KNOWN_ONLY and options.accept == "known":
         exit_code = 0
@@ -192,7 +195,7 @@ def _concluded(
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
     planted = f"; the planted fault was {result['plant'].replace('_', ' ')}" if options.plant else ""
-    console.print(f"{result['target']}: {_SAID[verdict]} ({_share(rows)}){planted}", style="bold")
+    console.print(f"{name}: {_SAID[verdict]} ({_share(rows)}){planted}", style="bold")
     return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
 
 

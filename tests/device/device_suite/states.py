@@ -114,10 +114,23 @@ def _checked(case: Case, bench: Bench) -> Error:
     try:
         found = case.act(bench)
     except Exception as raised:
-        if case.may_be_missing and bench.device.type != "cpu" and says_missing(raised):
-            raise Refused(f"not on this device: {raised}") from raised
+        if says_missing(raised):
+            if case.may_be_missing and bench.device.type != "cpu":
+                raise Refused(f"not on this device: {raised}") from raised
+            _check_cpu_has(case, bench)
         raise
     return found if isinstance(found, Error) else Error()
+
+
+def _check_cpu_has(case: Case, bench: Bench) -> None:
+    """Raise Refused where this torch's CPU lacks what a check asks of it: nothing is known to be right then."""
+    if case.devices and "cpu" not in case.devices:
+        return
+    try:
+        case.act(Bench(torch.device("cpu"), seed=bench.seed))
+    except Exception as own:
+        if says_missing(own):
+            raise Refused(f"no reference: this torch's CPU raises {type(own).__name__}: {own}") from own
 
 
 def _judge(

@@ -36,6 +36,7 @@ class SuiteRequest:
     jobs: int = 1
     threads: int | None = None
     shard: str = ""
+    seed: int = 0
 
 
 def layer_of(file: Path) -> str:
@@ -58,6 +59,7 @@ def suite_command(
     argv += ["--op", request.op] if request.op else []
     argv += ["--shard", request.shard] if request.shard else []
     argv += ["--plant", request.plant] if request.plant else []
+    argv += ["--seed", str(request.seed)] if request.seed else []
     argv += ["--known", str(known), "--outcomes", str(outcomes)]
     argv += ["--after", after] if after is not None else []
     own = {"DEVICE_SUITE_MEMORY_BYTES": str(request.limits.memory_bytes)}

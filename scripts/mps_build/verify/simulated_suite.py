@@ -59,6 +59,7 @@ class SimulatedSuite(DeviceSuite):
             source=Path(self.simulated.source) if self.simulated.source else None,
             torch=self.simulated.torch,
             offline=shop.offline,
+            trust=shop.trust,
             jobs=os.cpu_count() or 1,
             reporter=shop.reporter,
         )

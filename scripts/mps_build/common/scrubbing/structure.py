@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +30,7 @@ _VALUE_KEYS = ("value", "val", "content", "contents", "text")
 _STRICT = re.compile(r"(?i)(?:.*[^a-z])?(?:passw(?:or)?d|passphrase|passcode|pin|secret|token|api[_-]?key)")
 
 
+@lru_cache(maxsize=1 << 14)
 def names_a_secret(name: str) -> bool:
     """Tell whether what stands under a name (a key, a variable, a header) is a secret.
 

@@ -246,13 +246,13 @@ def _write_json(command: str, arguments: Sequence[str], result: Result) -> int:
     from .common.documents import head
     from .common.files import write_whole
     from .common.json_text import to_json
+    from .common.scrubbing.scrubber import without_secrets
 
     document = {
         **head(command),
-        **result.document,
+        **without_secrets({**result.document, "hint": result.hint}),
         "exit_code": result.exit_code,
         "cause": result.cause,
-        "hint": result.hint,
     }
     if path == Path("-"):
         # GitHub reads `##[` as a command wherever it stands, and JSON can say it otherwise.

@@ -34,6 +34,7 @@ from ..verify.bisection.runner import Bisection
 from ..verify.bisection.stages import Stages
 from ..verify.bisection.state import State, folder_name, load_state, write_state
 from .shared.numbers import amount
+from .shared.trust import add_trust
 
 TASK = ("verify", 4)
 EXTRA_OPTIONS = {"--op": "kernels"}
@@ -67,6 +68,7 @@ class Options:
     runs: int
     timeout: float
     fresh: bool
+    trust: bool
     markdown: Path | None
 
 
@@ -107,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--runs", metavar="N", type=int, default=3, help="number of runs per version; the majority decides"
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=amount, default=300.0, help="time limit of one run")
+    add_trust(parser)
     parser.add_argument("--fresh", action="store_true", help="discard the answers of an earlier run")
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write the report as Markdown")
 
@@ -167,6 +170,7 @@ def _asked(options: Options) -> Asked:
         runs=options.runs,
         where=os.getcwd(),  # noqa: PTH109 - the question's part, as text
         operator=options.op,
+        trust=options.trust,
     )
 
 

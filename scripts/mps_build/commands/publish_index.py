@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
-from mps_build.common.plain_text import in_code, markdown_table
+from mps_build.common.plain_text import Markdown, in_code, markdown_table
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.common.wheels.sets import MatchedSet, matched_sets
@@ -175,7 +175,7 @@ def _document(
 
 
 def _job_summary(sets: tuple[MatchedSet, ...], kept: Retention) -> None:
-    rows = [(in_code(each.id), ", ".join(in_code(wheel.file) for wheel in each.wheels)) for each in sets]
+    rows = [(in_code(each.id), Markdown(", ".join(in_code(wheel.file) for wheel in each.wheels))) for each in sets]
     lines = [
         *markdown_table(("set", "wheels"), rows),
         "",

@@ -37,6 +37,7 @@ from mps_build.simulation.session import (
 )
 
 from .shared.numbers import count
+from .shared.trust import add_trust
 
 TASK = ("verify", 0)
 EXTRA = "simulate"
@@ -69,6 +70,7 @@ class Options:
     packages: tuple[str, ...]
     venv: Path | None
     timing: int | None
+    trust: bool
     command: tuple[str, ...] = ()
 
 
@@ -96,6 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=count,
         help="draw when commits run, and in which order threads; the same replays",
     )
+    add_trust(parser)
     parser.usage = f"{parser.prog} RECIPE [OPTIONS] [-- PROGRAM ...]"
 
 
@@ -111,13 +114,14 @@ def run(options: Options, console: Console) -> Result:
         source=source,
         torch=options.torch,
         rebuild=options.rebuild,
+        trust=options.trust,
         jobs=options.jobs,
         reporter=console,
     )
     if options.command:
         venv = expanded(options.venv).absolute() if options.venv else None
         check_line(venv)
-        libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console)
+        libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console, trust=options.trust)
         argv = program_argv(built, options.command, libraries=libraries)
         environ = simulated_environ(
             built, macos=options.macos, environ=within_quota(os.environ), timing=options.timing, libraries=libraries

@@ -36,6 +36,7 @@ from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
 from ..kernels.report import document, exchange, page
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
+from .shared.trust import add_trust
 
 TASK = ("inspection", 2)
 EXTRA = "kernels"
@@ -77,6 +78,7 @@ class Options:
     html: Path | None
     beside: tuple[Path, ...]
     accept: str | None
+    trust: bool
     junit: Path | None
     sarif: Path | None
 
@@ -112,6 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
     )
+    add_trust(parser)
     parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
     parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
     parser.add_argument("--accept", choices=("known",), help="known: known issues alone end with 0")
@@ -132,7 +135,7 @@ def run(options: Options, console: Console) -> Result:
     request = Request(
         libraries=libraries,
         version=version,
-        python=reference_python(console),
+        python=reference_python(console, trust=options.trust),
         environ=environment(),
         cache=cache_folder() / "kernels",
         choice=Choice(pattern=options.kernel, operator=options.op, is_quick=options.quick),
@@ -159,7 +162,7 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
         if options.large:
             host = host_code_of(root, is_installed=True)
     else:
-        path, _ = find_wheel(options.target, options.python, console)
+        path, _ = find_wheel(options.target, options.python, console, runs=True, trust=options.trust)
         found, name = read_libraries(path), path.name
         version = torch_version(path.name) or ""
         if options.large:

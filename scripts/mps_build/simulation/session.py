@@ -74,6 +74,7 @@ def provide(
     torch: Torch | None = None,
     rebuild: bool = False,
     offline: bool = False,
+    trust: bool = False,
     jobs: int,
     reporter: Reporter,
 ) -> Built:
@@ -82,6 +83,7 @@ def provide(
     Args:
         source: a tree of the release; None: Debian's. torch: Linux's own; None: Debian's where there is one.
         rebuild: start from no object of the back end. offline: build nothing.
+        trust: run the kernels of a wheel of which the index gives no hash.
 
     Raises:
         UsageError, SourceError: the release cannot be simulated, or the tree is of another.
@@ -91,7 +93,7 @@ def provide(
     for folder in (simulation_folder(), source):
         check_line(folder)
     drop_damaged_libraries(_compiled_sources(), reporter)
-    return build(release, source=source, rebuild=rebuild, offline=offline, jobs=jobs, reporter=reporter)
+    return build(release, source=source, rebuild=rebuild, offline=offline, trust=trust, jobs=jobs, reporter=reporter)
 
 
 def upstream_tests(version: str, *, reporter: Reporter) -> Path:

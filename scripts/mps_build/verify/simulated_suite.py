@@ -61,6 +61,7 @@ class SimulatedSuite(DeviceSuite):
             torch=self.simulated.torch,
             offline=shop.offline,
             jobs=usable_cores(),
+            trust=shop.trust,
             reporter=shop.reporter,
         )
         caller = suite_environ(os.environ)

@@ -22,6 +22,7 @@ from mps_build.common.process import Command
 from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.cache import file_digest
+from mps_build.common.wheels.pip_call import Limits, limits_of_run
 from mps_build.common.workspace import cache_folder, remove_tree
 
 from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of the library
@@ -81,6 +82,7 @@ def build(
     source: Path | None = None,
     rebuild: bool = False,
     offline: bool = False,
+    trust: bool = False,
     jobs: int,
     reporter: Reporter,
 ) -> Built:
@@ -88,7 +90,7 @@ def build(
 
     Args:
         source: the user's tree; None: Debian's source package. rebuild: start from no object.
-        offline: take what was built before, or nothing.
+        offline: take what was built before, or nothing. trust: as `compile_kernels`.
 
     Raises:
         HostError, BuildEnvironmentError, SourceError, PatchError, CompileError: it cannot be built here.
@@ -127,7 +129,10 @@ def build(
         if torch_home:
             torch = build_torch(tree, torch_home, root=root, version=release.version, jobs=jobs, reporter=reporter)
         below = Below(root=root, torch=torch, cpu_seconds=_cpu_seconds() - before)
-        return _compiled(release, below, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter)
+        limits = limits_of_run(trust=trust)
+        return _compiled(
+            release, below, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter, limits=limits
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +145,16 @@ class Below:
 
 
 def _compiled(
-    release: Release, below: Below, tree: Path, folder: Path, *, state: str, jobs: int, log: Path, reporter: Reporter
+    release: Release,
+    below: Below,
+    tree: Path,
+    folder: Path,
+    *,
+    state: str,
+    jobs: int,
+    log: Path,
+    reporter: Reporter,
+    limits: Limits,
 ) -> Built:
     root, torch = below.root, below.torch
     generated = generate(tree, folder.parent.parent / "generated", log=log, reporter=reporter)
@@ -180,7 +194,7 @@ def _compiled(
     )
     from .kernels import compile_kernels  # a start that builds nothing does without
 
-    kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
+    kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter, limits=limits)
     before = _cpu_seconds() - below.cpu_seconds
     try:
         _run_ninja(inputs, folder, jobs=jobs, log=log, reporter=reporter)

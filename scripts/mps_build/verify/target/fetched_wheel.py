@@ -16,7 +16,7 @@ from mps_build.common.opening import open_regular
 from mps_build.common.process import Command, CommandFailed
 from mps_build.common.wheels.cache import WheelCache, own_folder
 from mps_build.common.wheels.limited_pip import STATUS
-from mps_build.common.wheels.pip_call import forbidden_by_settings, run_pip
+from mps_build.common.wheels.pip_call import certificate_fault, forbidden_by_settings, refused_unchecked, run_pip
 
 from .interpreter import Interpreter
 from .kept_environment import own_pip
@@ -51,11 +51,12 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
 
     Raises:
         UsageError: nothing of that name and version is for this Python on this machine.
-        BuildEnvironmentError: the index could not be asked.
+        BuildEnvironmentError: the index could not be asked, or its certificate is not accepted.
+        RefusedForSafety: the index gives no hash of it.
     """
     wheels = own_folder(shop.cache / "wheels") / f"{interpreter.short}-{interpreter.machine}"
     kept = WheelCache(wheels)
-    if (found := _kept_wheel(requirement, kept, offline=shop.offline)) is not None:
+    if (found := _kept_wheel(requirement, kept, offline=shop.offline, trust=shop.trust)) is not None:
         return found
     if shop.offline:
         raise BuildEnvironmentError(
@@ -67,15 +68,16 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
         argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), requirement)
         shop.reporter.started(f"Fetch {requirement}")
         try:
-            run_pip(Command(argv=argv, environ=shop.environ), log=shop.log, tell=shop.reporter.line)
+            fetched = run_pip(Command(argv=argv, environ=shop.environ), log=shop.log, tell=shop.reporter.line)
         except CommandFailed as failure:
             raise _no_wheel(requirement, failure) from failure
         finally:
             shop.reporter.done()
-        return kept.put(requirement, next(fresh.glob("*.whl")))
+        unchecked = any(each.hash is None for each in fetched)
+        return kept.put(requirement, next(fresh.glob("*.whl")), unchecked=unchecked)
 
 
-def _kept_wheel(requirement: str, kept: WheelCache, *, offline: bool) -> Path | None:
+def _kept_wheel(requirement: str, kept: WheelCache, *, offline: bool, trust: bool) -> Path | None:
     """Return a wheel that an exact requirement got before; `==2.13.0` takes a local version such as 2.13.0+cpu too.
 
     A cache that an older mps-build filled has no hashes: without a network it is used all the same.
@@ -86,7 +88,7 @@ def _kept_wheel(requirement: str, kept: WheelCache, *, offline: bool) -> Path | 
     wanted = SpecifierSet(f"=={exact[1]}", prereleases=True)
     found = {parse_wheel_filename(path.name)[1]: path.name for path in kept.folder.glob("torch-*.whl")}
     fitting = (found[version] for version in sorted(found, reverse=True) if version in wanted)
-    return next((path for name in fitting if (path := kept.file(name, unnoted=offline)) is not None), None)
+    return next((path for name in fitting if (path := kept.file(name, unnoted=offline, unchecked=trust))), None)
 
 
 def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
@@ -95,6 +97,10 @@ def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
         return full
     if forbidden := forbidden_by_settings(text, wanted=requirement):
         return forbidden
+    if unchecked := refused_unchecked(text, wanted=requirement):
+        return unchecked
+    if fault := certificate_fault(text, wanted=requirement):
+        return BuildEnvironmentError(fault[0], hint=fault[1])
     if failure.exit_code in (STATUS, -signal.SIGKILL):
         return BuildEnvironmentError(
             f"{requirement}: pip was ended: {failure.tail[-1].removeprefix('ERROR: ')}",

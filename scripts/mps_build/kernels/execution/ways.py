@@ -71,8 +71,10 @@ def shift_of(kernel: Kernel, step: Step, small: Moved, trials: Trials, way: str)
         return _stretched(kernel, trials, step, small)
     axis = WAYS.index(way)
     count = -(-step.grid[axis] // step.threadgroup[axis])
-    found = (_along(trials, step, axis, unit, count // unit, small) for unit in units_of(count))
-    return next((each for each in found if each is not None), None)
+    units = units_of(count)
+    seen = (_along(trials, step, axis, each, small, _seen(trials, step, axis, each, small)) for each in units)
+    shares = (_along(trials, step, axis, each, small, _shares(step, count // each, small)) for each in reversed(units))
+    return next((each for each in itertools.chain(seen, shares) if each is not None), None)
 
 
 def units_of(count: int) -> list[int]:
@@ -84,18 +86,22 @@ def units_of(count: int) -> list[int]:
     return [each for each in range(1, count // 2 + 1) if each == 1 or count % each == 0][:_UNITS]
 
 
-def _along(trials: Trials, step: Step, axis: int, unit: int, count: int, small: Moved) -> Shift | None:
-    """Find how far each buffer moves with a unit: as far as the outputs do, each by its own size, or not."""
-    outputs = _steps_of_outputs(trials, step, axis, unit, small)
+def _along(
+    trials: Trials, step: Step, axis: int, unit: int, small: Moved, outputs: Mapping[str | int, int]
+) -> Shift | None:
+    """Find how far each buffer moves with a unit: as far as the outputs do, each by its own size, or not; what the
+    launch might write and leaves as it is (messages of errors) stays."""
     if not outputs:
         return None
+    count = -(-step.grid[axis] // step.threadgroup[axis]) // unit
     key = max(outputs, key=lambda each: outputs[each])
     value = step.arguments[key]
     assert isinstance(value, Buffer)
     moves: dict[str | int, list[int]] = {}
     for name, other in step.arguments.items():
         if isinstance(other, Buffer) and name not in outputs and other.data:
-            moves[name] = [*strides_of(other.size, outputs[key], value.size, count), 0]
+            is_still = name in small.contents and small.contents[name] == _before(step, name)
+            moves[name] = [0] if is_still else [*strides_of(other.size, outputs[key], value.size, count), 0]
     words = list(_lengths(step, outputs[key], value.size, count))
     tries = itertools.product(_choices(words), itertools.product(*moves.values()))
     for grown, chosen in itertools.islice(tries, _TRIES):
@@ -119,20 +125,33 @@ def strides_of(size: int, by: int, whole: int, count: int) -> list[int]:
     return [each for each in range(least, most + 1) if each % 4 == size % 4 == 0 or size % 4][:2]
 
 
-def _steps_of_outputs(trials: Trials, step: Step, axis: int, unit: int, small: Moved) -> dict[str | int, int]:
-    """Return how far apart two neighbouring units write, in each output that is written at all."""
+def _seen(trials: Trials, step: Step, axis: int, unit: int, small: Moved) -> dict[str | int, int]:
+    """Return how far apart the first units of a launch write, in each output of which that is seen; not where the
+    next two write at another distance."""
     still = replace(STILL, axis=axis)
-    first, second = (trials.run(step, still, groups=(number,)) for number in (0, unit))
+    count = -(-step.grid[axis] // step.threadgroup[axis]) // unit
+    runs = [trials.run(step, still, groups=(number * unit,)) for number in range(min(count, 3))]
     found = {}
     for key in small.contents:
         untouched = _before(step, key)
         places = [
             next((i for i, (a, b) in enumerate(zip(each.contents[key], untouched, strict=True)) if a != b), None)
-            for each in (first, second)
+            for each in runs
         ]
-        if places[0] is not None and places[1] is not None and places[1] > places[0]:
-            found[key] = places[1] - places[0]
+        steps = [b - a for a, b in itertools.pairwise(places) if a is not None and b is not None]
+        if places[0] is not None and steps and steps[0] > 0 and len(set(steps)) == 1:
+            found[key] = steps[0]
     return found
+
+
+def _shares(step: Step, count: int, small: Moved) -> dict[str | int, int]:
+    """Return how far apart units write if each has an equal part of each output, wherever in it that they write: the
+    indices that they read decide."""
+    return {
+        key: len(left) // count
+        for key, left in small.contents.items()
+        if left != _before(step, key) and len(left) % count == 0
+    }
 
 
 def _before(step: Step, key: str | int) -> bytes:

@@ -94,6 +94,7 @@ def _shop(request: VerifyRequest, folder: Path, console: Console) -> Shop:
         log=folder / "pip.log",
         reporter=console,
         offline=request.offline,
+        wants_cuda=request.device.startswith("cuda"),
     )
 
 

@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import email.utils
 import http.client
+import json
 import os
 import runpy
 import signal
 import socket
 import sys
 import time
+import urllib.parse
+import urllib.request
 from typing import Any
 
 STATUS = 75
+# In the place of pip's command: print how many bytes some files have, as JSON, null where a server does not say.
+SIZES = "--sizes"
 PAUSE = "mps-build: "
 _refused: list[str] = []
 _hosts = ["the server"]
@@ -153,6 +158,9 @@ def main(words: list[str]) -> None:
         os.environ["_PIP_RUNNING_IN_SUBPROCESS"] = "1"
         os.execv(python, [python, os.path.abspath(__file__), limits, *there])
     limit(*map(float, limits.split(",")))
+    if words[:1] == [SIZES]:
+        print(json.dumps(_sizes(words[1:])), flush=True)
+        return
     signal.signal(signal.SIGTERM, _end)
     sys.argv = ["pip", *words]
     try:
@@ -164,6 +172,31 @@ def main(words: list[str]) -> None:
         if _refused:  # said last, and with a status of its own; pip says no more than that it was cancelled
             print(f"ERROR: {_refused[0]}", file=sys.stderr, flush=True)
             sys.exit(STATUS)
+
+
+def _sizes(addresses: list[str]) -> list[int | None]:
+    """Return the length of each file, asked as pip would: with its certificates, proxies and names."""
+    from pip._internal.commands import create_command
+
+    command: Any = create_command("download")
+    options, _ = command.parse_args([*addresses])
+    found = []
+    with command.main_context():
+        session = command.get_default_session(options)
+        for each in addresses:
+            found.append(_size(each, session))
+    return found
+
+
+def _size(address: str, session: Any) -> int | None:
+    parts = urllib.parse.urlsplit(address)
+    try:
+        if parts.scheme == "file":
+            return os.path.getsize(urllib.request.url2pathname(parts.path))
+        answer = session.head(address, allow_redirects=True, timeout=15)
+        return int(answer.headers["Content-Length"]) if answer.ok else None
+    except Exception:  # whatever it is: the file is not asked for here
+        return None
 
 
 def _end(number: int, frame: object) -> None:

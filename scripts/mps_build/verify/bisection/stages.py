@@ -123,7 +123,13 @@ class Stages:
                     f"{end}: pip has no such torch for a Python of this machine",
                     hint="`pip index versions torch` lists them; --index names another index, --python another Python",
                 )
-        self.venvs = Venvs(folder=self.folder, index=index, python_of=python_of, tell=self.reporter.line)
+        self.venvs = Venvs(
+            folder=self.folder,
+            index=index,
+            python_of=python_of,
+            reporter=self.reporter,
+            wants_cuda=self.asked.device == "cuda",
+        )
         if kept is not None:
             return kept
         names = sorted(python_of, key=lambda public: parse_version(public) or old)
@@ -210,7 +216,7 @@ class Stages:
             folder=self.folder,
             index=Index(arguments=(), environ=fetch_environ(os.environ)),
             python_of={},
-            tell=self.reporter.line,
+            reporter=self.reporter,
         )
         interpreter = next(self.asked.interpreters())
         installed = venvs.install(made, subject=subject, interpreter=interpreter)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.version import Version
@@ -15,10 +16,12 @@ from packaging.version import Version
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.opening import open_regular
 from mps_build.common.process import Command, CommandFailed, capture
+from mps_build.common.reporter import Reporter, SilentReporter
 from mps_build.common.wheels.cache import WheelCache, own_folder
 from mps_build.common.wheels.pip_call import LIMITS, QUESTION, limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
+from ..target.torch_build import Asking, choose_build
 from .runner import CannotTest, Prepared
 
 _OPTIONS = ("--disable-pip-version-check", "--no-input")
@@ -81,13 +84,17 @@ def between(versions: Iterable[Version], old: Version, new: Version) -> tuple[Ve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Venvs:
-    """Makes a venv for each version asked: fetched from the index, with its requirements from pip's own."""
+    """Makes a venv for each version asked: fetched from the index, with its requirements from pip's own.
+
+    `wants_cuda`: the versions are to run on a GPU of NVIDIA's.
+    """
 
     folder: Path
     index: Index
     python_of: Mapping[str, Path]
     seconds: float = 1800.0
-    tell: Callable[[str], None] = lambda line: None
+    reporter: Reporter = field(default_factory=SilentReporter)
+    wants_cuda: bool = False
 
     def prepare(self, version: str) -> Prepared:
         """Return the version's venv, made or found again.
@@ -125,7 +132,18 @@ class Venvs:
         with kept.beside() as fresh:
             python = (*_PIP, "--python", str(self.python_of[version]))
             argv = (*python, "download", "--no-deps", "--only-binary=:all:", "--pre", "-d", str(fresh))
-            self._run((*argv, *self.index.arguments, f"torch=={version}"), "pip cannot fetch it")
+            asking = Asking(
+                pip=Path(sys.executable),
+                python=self.python_of[version],
+                system=platform.system(),
+                environ=self.index.environ,
+                log=self.folder / "install.log",
+                reporter=self.reporter,
+                options=("--pre", *self.index.arguments),
+                wants_cuda=self.wants_cuda,
+            )
+            wanted = choose_build(f"torch=={version}", asking)
+            self._run((*argv, *self.index.arguments, wanted), "pip cannot fetch it")
             return kept.put(version, next(fresh.glob("*.whl")))
 
     def _numpy_1(self) -> Path:
@@ -138,7 +156,7 @@ class Venvs:
         try:
             command = Command(argv=argv, environ=environ)
             limits = replace(LIMITS, total_seconds=self.seconds)
-            run_pip(command, log=self.folder / "install.log", tell=self.tell, limits=limits)
+            run_pip(command, log=self.folder / "install.log", tell=self.reporter.line, limits=limits)
         except CommandFailed as failure:
             said = next((line for line in reversed(failure.tail) if "error" in line.lower()), None)
             raise CannotTest(f"{what}: {said or ' '.join(failure.tail[-1:])}") from failure

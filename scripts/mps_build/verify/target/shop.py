@@ -14,6 +14,7 @@ class Shop:
     """Where environments are kept, and how pip reaches the world.
 
     `environ` forbids bytecode: pip looks at interpreters that are not ours (kept_environment.make_overlay).
+    `wants_cuda`: torch is to run on a GPU of NVIDIA's.
     """
 
     cache: Path
@@ -21,3 +22,4 @@ class Shop:
     log: Path
     reporter: Reporter
     offline: bool = False
+    wants_cuda: bool = False

@@ -95,6 +95,7 @@ def _shop(request: VerifyRequest, folder: Path, console: Console) -> Shop:
         reporter=console,
         offline=request.offline,
         trust=request.trust,
+        wants_cuda=request.device.startswith("cuda"),
     )
 
 

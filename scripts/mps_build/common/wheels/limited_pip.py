@@ -21,11 +21,15 @@ import signal
 import socket
 import sys
 import time
+import urllib.parse
+import urllib.request
 import zlib
 from typing import Any
 from urllib.parse import urlsplit
 
 STATUS = 75
+# In the place of pip's command: print how many bytes some files have, as JSON, null where a server does not say.
+SIZES = "--sizes"
 PAUSE = "mps-build: "
 FETCH = "mps-build fetches: "
 _STRONG = ("sha256", "sha384", "sha512")
@@ -234,6 +238,9 @@ def main(words: list[str]) -> None:
         os.execv(python, [python, os.path.abspath(__file__), limits, *there])
     numbers = [float(each) for each in limits.split(",")]
     limit(*numbers)
+    if words[:1] == [SIZES]:
+        print(json.dumps(_sizes(words[1:])), flush=True)
+        return
     signal.signal(signal.SIGTERM, _end)
     if folder:
         sys.path.insert(0, os.path.dirname(folder))
@@ -249,6 +256,31 @@ def main(words: list[str]) -> None:
         if _refused:  # said last, and with a status of its own; pip says no more than that it was cancelled
             print(f"ERROR: {_refused[0]}", file=sys.stderr, flush=True)
             sys.exit(STATUS)
+
+
+def _sizes(addresses: list[str]) -> list[int | None]:
+    """Return the length of each file, asked as pip would: with its certificates, proxies and names."""
+    from pip._internal.commands import create_command
+
+    command: Any = create_command("download")
+    options, _ = command.parse_args([*addresses])
+    found = []
+    with command.main_context():
+        session = command.get_default_session(options)
+        for each in addresses:
+            found.append(_size(each, session))
+    return found
+
+
+def _size(address: str, session: Any) -> int | None:
+    parts = urllib.parse.urlsplit(address)
+    try:
+        if parts.scheme == "file":
+            return os.path.getsize(urllib.request.url2pathname(parts.path))
+        answer = session.head(address, allow_redirects=True, timeout=15)
+        return int(answer.headers["Content-Length"]) if answer.ok else None
+    except Exception:  # whatever it is: the file is not asked for here
+        return None
 
 
 def _end(number: int, frame: object) -> None:

@@ -124,7 +124,12 @@ class Stages:
                     hint="`pip index versions torch` lists them; --index names another index, --python another Python",
                 )
         self.venvs = Venvs(
-            folder=self.folder, index=index, python_of=python_of, tell=self.reporter.line, trust=self.asked.trust
+            folder=self.folder,
+            index=index,
+            python_of=python_of,
+            reporter=self.reporter,
+            wants_cuda=self.asked.device == "cuda",
+            trust=self.asked.trust,
         )
         if kept is not None:
             return kept
@@ -212,7 +217,7 @@ class Stages:
             folder=self.folder,
             index=Index(arguments=(), environ=fetch_environ(os.environ)),
             python_of={},
-            tell=self.reporter.line,
+            reporter=self.reporter,
             trust=self.asked.trust,
         )
         interpreter = next(self.asked.interpreters())

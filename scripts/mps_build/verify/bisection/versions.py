@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command, CommandFailed, capture
+from mps_build.common.reporter import Reporter, SilentReporter
 from mps_build.common.wheels.cache import WheelCache, own_folder
 from mps_build.common.wheels.members import UnsoundWheel, open_wheel
 from mps_build.common.wheels.pip_call import (
@@ -27,6 +29,7 @@ from mps_build.common.wheels.pip_call import (
 )
 from mps_build.common.workspace import remove_tree
 
+from ..target.torch_build import Asking, choose_build
 from .runner import CannotTest, Prepared
 
 _OPTIONS = ("--disable-pip-version-check", "--no-input")
@@ -90,14 +93,18 @@ def between(versions: Iterable[Version], old: Version, new: Version) -> tuple[Ve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Venvs:
-    """Makes a venv for each version asked: fetched from the index, with its requirements from pip's own."""
+    """Makes a venv for each version asked: fetched from the index, with its requirements from pip's own.
+
+    `wants_cuda`: the versions are to run on a GPU of NVIDIA's.
+    """
 
     folder: Path
     index: Index
     python_of: Mapping[str, Path]
     seconds: float = 1800.0
     trust: bool = False
-    tell: Callable[[str], None] = lambda line: None
+    reporter: Reporter = field(default_factory=SilentReporter)
+    wants_cuda: bool = False
 
     def prepare(self, version: str) -> Prepared:
         """Return the version's venv, made or found again.
@@ -140,7 +147,18 @@ class Venvs:
         with kept.beside() as fresh:
             python = (*self._pip, "--python", str(self.python_of[version]))
             argv = (*python, "download", "--no-deps", "--only-binary=:all:", "--pre", "-d", str(fresh))
-            fetched = self._run((*argv, *self.index.arguments, f"torch=={version}"), "pip cannot fetch it")
+            asking = Asking(
+                pip=Path(sys.executable),
+                python=self.python_of[version],
+                system=platform.system(),
+                environ=self.index.environ,
+                log=self.folder / "install.log",
+                reporter=self.reporter,
+                options=("--pre", *self.index.arguments),
+                wants_cuda=self.wants_cuda,
+            )
+            wanted = choose_build(f"torch=={version}", asking)
+            fetched = self._run((*argv, *self.index.arguments, wanted), "pip cannot fetch it")
             unchecked = any(each.hash is None for each in fetched)
             return kept.put(version, next(fresh.glob("*.whl")), unchecked=unchecked)
 
@@ -154,7 +172,7 @@ class Venvs:
         try:
             command = Command(argv=argv, environ=environ)
             limits = replace(LIMITS, total_seconds=self.seconds)
-            return run_pip(command, log=self.folder / "install.log", tell=self.tell, limits=limits)
+            return run_pip(command, log=self.folder / "install.log", tell=self.reporter.line, limits=limits)
         except CommandFailed as failure:
             text = "\n".join(failure.tail)
             if unchecked := refused_unchecked(text, wanted=argv[-1]):

@@ -21,6 +21,7 @@ from mps_build.common.wheels.pip_call import certificate_fault, forbidden_by_set
 from .interpreter import Interpreter
 from .kept_environment import own_pip
 from .shop import Shop
+from .torch_build import Asking, choose_build
 
 # Beside numpy, which an interpreter that is not ours has or has not.
 SWEEP_EXTRAS = ("expecttest", "pyyaml")
@@ -47,7 +48,7 @@ def sha256_of(path: Path) -> str:
 
 
 def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
-    """Return the wheel that pip takes for a requirement on this machine.
+    """Return the wheel that pip takes for a requirement on this machine: a build for the CPU if there is one.
 
     Raises:
         UsageError: nothing of that name and version is for this Python on this machine.
@@ -63,9 +64,20 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
             f"{requirement} is not in {wheels}, and --offline does not allow fetching it",
             hint="run once without --offline",
         )
-    pip = (*own_pip(shop), "--python", str(interpreter.executable))
+    own = own_pip(shop)
+    asking = Asking(
+        pip=Path(own[0]),
+        python=interpreter.executable,
+        system=interpreter.system,
+        environ=shop.environ,
+        log=shop.log,
+        reporter=shop.reporter,
+        wants_cuda=shop.wants_cuda,
+    )
+    wanted = choose_build(requirement, asking)
+    pip = (*own, "--python", str(interpreter.executable))
     with kept.beside() as fresh:
-        argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), requirement)
+        argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), wanted)
         shop.reporter.started(f"Fetch {requirement}")
         try:
             fetched = run_pip(Command(argv=argv, environ=shop.environ), log=shop.log, tell=shop.reporter.line)

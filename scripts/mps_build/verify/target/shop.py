@@ -16,6 +16,7 @@ class Shop:
 
     `environ` forbids bytecode: pip looks at interpreters that are not ours (kept_environment.make_overlay).
     What it brings will run; `trust` takes it without a hash of the index too.
+    `wants_cuda`: torch is to run on a GPU of NVIDIA's.
     """
 
     cache: Path
@@ -24,6 +25,7 @@ class Shop:
     reporter: Reporter
     offline: bool = False
     trust: bool = False
+    wants_cuda: bool = False
 
     @property
     def limits(self) -> Limits:

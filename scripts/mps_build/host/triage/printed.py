@@ -22,10 +22,10 @@ _COMPATIBILITY = "10.16"
 class Printed:
     """Facts as printed; None: the text does not tell. `rosetta`: Intel code, on a Mac with Apple silicon."""
 
-    macos: str | None
-    torch: str | None
-    intel: bool
-    rosetta: bool
+    macos: str | None = None
+    torch: str | None = None
+    intel: bool = False
+    rosetta: bool = False
 
 
 def read_printed(prose: str) -> Printed:

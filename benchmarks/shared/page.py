@@ -122,6 +122,10 @@ MEANINGS: Mapping[str, str] = {
             *("complex", "autocast", "transformers", "models"),
         )
     },
+    "triage.first.unknown": "logs of threads unread before, first answers: no cause where one could be known",
+    "triage.first.wrong": "the same: a wrong cause, or one where none may be named",
+    "triage.unknown": "every log whose right answer is known: no cause where one could be known",
+    "triage.wrong": "the same: a wrong cause, or one where none may be named",
     "verify.overhead_s": "what the driver of `verify_mps` adds to pytest",
 }
 HEAD = """\

@@ -32,6 +32,8 @@ _CRASH_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"})
 _SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 10: "SIGBUS", 11: "SIGSEGV"}
 # A warning of a process that ended with 0 is not a failure; a fallback is only ever reported by a warning.
 _REPORTED_BY_WARNINGS = frozenset({"cpu_fallback", "noise"})
+# Which Mac and which Python it was decides what these mean.
+_OF_A_HOST = frozenset({"mps_unavailable", "os_too_old", "unsupported_feature", "not_built"})
 _WARNING = re.compile(r"\b\w{0,60}Warning: |\bwarning: |^\s*\[W\d")
 _FOREIGN_NSLOG = re.compile(
     r"^\s*(?![\w.-]*(?:[Pp]ython|pytest|torch))[A-Za-z][\w.+-]*\[\d+:[0-9a-f]+\] ", re.MULTILINE
@@ -115,15 +117,16 @@ def classify_device_text(
     table = load_table()
     log = read_log(text)
     prose = log.text
-    printed = read_printed(prose)
-    told = {"macos": printed.macos, "torch": printed.torch}
-    host = {**{name: value for name, value in told.items() if value}, **(host or {})}
+    host = host or {}
     rule, category = _rule(table, prose, exit=exit, signal=signal or _signal_of(exit))
     if exit == 0 and rule and category not in _REPORTED_BY_WARNINGS:
         calm = " ".join(squeeze(line.text) for line in log.lines if not _WARNING.search(line.text))
         rule, category = _rule(table, calm, exit=exit, signal=None)
         category = category if rule else "noise"
     detail = _details(rule, prose) if rule else {}
+    printed = read_printed(prose) if category in _OF_A_HOST else Printed()
+    told = {"macos": printed.macos, "torch": printed.torch}
+    host = {**{name: value for name, value in told.items() if value}, **host}
     category, detail = _refine(table, category, detail, prose=prose, host=host)
     category, detail = _by_architecture(category, detail, printed, host)
     origin = _origin(table, prose, text)
@@ -225,7 +228,7 @@ def _by_architecture(
     category: str, detail: dict[str, Detail], printed: Printed, host: Mapping[str, Any]
 ) -> tuple[str, dict[str, Detail]]:
     """Blame Intel code on Apple silicon where the text shows it: macOS hides its version and Metal's GPU from it."""
-    if category not in ("mps_unavailable", "os_too_old", "unsupported_feature", "not_built") or not printed.intel:
+    if category not in _OF_A_HOST or not printed.intel:
         return category, detail
     if not printed.rosetta and not _is_new_enough(detail, host):
         return category, detail

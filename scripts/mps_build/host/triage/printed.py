@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 from .rules import load_catalogue
 
-_MACOS = (
-    re.compile(r"\bProductVersion: ?(\d{1,2}(?:\.\d{1,3}){0,3})"),
-    re.compile(r"\bOS: macOS (\d{1,2}(?:\.\d{1,3}){0,3})\b"),
-    re.compile(r"\bmacOS-(\d{1,2}(?:\.\d{1,3}){0,3})-(?:arm64|x86_64)"),
-    re.compile(r"\bmacOS: (\d{1,2}(?:\.\d{1,3}){0,3})\b"),
+_MACOS = re.compile(
+    r"\b(?:ProductVersion: ?|OS: macOS |macOS: |macOS-(?=[\d.]{1,15}-(?:arm64|x86_64)))(\d{1,2}(?:\.\d{1,3}){0,3})"
 )
 _TORCH = re.compile(r"\bPyTorch version: (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)|\btorch==(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)")
 # What a program that was linked to an old SDK is told, whatever the macOS is.
@@ -22,15 +19,15 @@ _COMPATIBILITY = "10.16"
 class Printed:
     """Facts as printed; None: the text does not tell. `rosetta`: Intel code, on a Mac with Apple silicon."""
 
-    macos: str | None
-    torch: str | None
-    intel: bool
-    rosetta: bool
+    macos: str | None = None
+    torch: str | None = None
+    intel: bool = False
+    rosetta: bool = False
 
 
 def read_printed(prose: str) -> Printed:
     """Return what a text (of one line, white space squeezed) tells of its host."""
-    found = (match[1] for pattern in _MACOS for match in pattern.finditer(prose))
+    found = (match[1] for match in _MACOS.finditer(prose))
     torch = _TORCH.search(prose)
     macros = load_catalogue()
     intel = bool(macros.compiled("<intel_python>").search(prose))

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.plain_text import in_code, markdown_table
+from mps_build.common.plain_text import in_code, markdown_table, plain
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.common.wheels.sets import MatchedSet, matched_sets
@@ -127,7 +127,7 @@ def _publish(options: Options, folder: Path, site: Path, console: Console) -> Re
     wheels = tuple(wheel for wheel in found if not is_deleted(wheel, known))
     _check_keep(options.keep, wheels)
     today = options.today or datetime.now(timezone.utc).date()
-    state = withdraw(known, options.yank, today=today, reason=options.reason)
+    state = withdraw(known, options.yank, today=today, reason=plain(options.reason))
     wheels = as_published(wheels, options.yank, state, site)
     check_names(wheels, state)
     yanked = still_yanked(wheels, state)

@@ -55,6 +55,15 @@ def test_a_letter_that_hides_what_is_read_is_refused(
         path.unlink()
 
 
+def test_a_reason_is_shown_with_its_hidden_letters_as_escapes(tmp_path: Path) -> None:
+    path = wheel(tmp_path / "wheelhouse", "torch", TORCH)
+    publish(path.parent)
+    publish(path.parent, "--yank", path.name, "--reason", "wrong \u202eresults")
+
+    page = (tmp_path / "site" / "simple" / "torch" / "index.html").read_text(encoding="utf-8")
+    assert 'data-yanked="wrong \\u202eresults"' in page
+
+
 def test_a_requirement_by_address_is_pointed_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs = "sympy@ https://example.org/sympy-1.13-py3-none-any.whl"
     wheel(tmp_path / "wheelhouse", "torch", TORCH, requires=(needs, "filelock"))

@@ -41,10 +41,11 @@ def kill_at(number: int) -> None:
             if isinstance(arguments[0], int):
                 return  # a descriptor, opened before
             path = Path(os.fsdecode(arguments[0]))
-            changed(event, path.parent.name, path.suffix if path.name.startswith("torch") else path.name)
+            is_own = path.name.startswith((".site", ".index-state", "index-state"))
+            changed(event, path.parent.name == "wheelhouse", path.name if is_own else path.suffix)
 
     sys.addaudithook(hook)
-    os.fsync = _before(changed, os.fsync)
+    os.fsync = _before(changed, os.fsync)  # type: ignore[assignment]
 
 
 def _before(first: Callable[[str], None], then: Callable[[int], None]) -> Callable[[int], None]:

@@ -154,8 +154,17 @@ class _Aside:
         return _asked(replace(command, environ={**command.environ, "GIT_OBJECT_DIRECTORY": self.objects}))
 
     def others(self, ours: Sequence[str]) -> list[str]:
-        """Return the files that the commit does not have and its .gitignore does not name."""
-        options = (*(f"--exclude={pattern}" for pattern in ours), "--exclude-per-directory=.gitignore")
+        """Return the files that the commit does not have and its .gitignore does not name.
+
+        A .gitignore that is none of the commit's may name itself: each of them is one of these files.
+        """
+        own = [f"--exclude={pattern}" for pattern in ours]
+        listed = self._listed("--exclude-per-directory=.gitignore", *own)
+        if (self.top / ".gitignore").is_file():
+            own.append("--exclude-from=.gitignore")
+        return listed + self._listed(*own, "--", ":(glob)**/.gitignore")
+
+    def _listed(self, *options: str) -> list[str]:
         return self.ask("ls-files", "--others", "-z", *options, work_tree=self.top).split("\0")[:-1]
 
     def converted(self, suspects: Sequence[Entry]) -> Iterator[str]:

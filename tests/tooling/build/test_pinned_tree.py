@@ -211,10 +211,13 @@ def test_no_list_of_the_repository_hides_a_new_file(served: tuple[Path, str], tm
     (tree.root / "new.mm").touch()
     (tree.root / "staged.mm").touch()
     (tree.root / "product.o").touch()  # the commit's own .gitignore
+    (tree.root / "sub" / "hidden.mm").touch()
+    (tree.root / "sub" / ".gitignore").write_text("*\n", encoding="utf-8")
     git(tree.root, "add", "--force", "staged.mm")
-    assert changes(tree) == ("new.mm", "staged.mm")
+    assert changes(tree) == ("new.mm", "staged.mm", "sub/.gitignore")
 
     (tree.root / ".git" / "info" / "exclude").unlink()
+    (tree.root / "sub" / ".gitignore").unlink()
     restore(tree.root, environ=ENVIRON, submodules=tree.submodules)
     assert changes(tree) == ()
 

@@ -24,7 +24,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from mps_build.build.steps.fetch_source import resolve_ref
-from mps_build.common.console import Console
+from mps_build.common.console import Console, human_bytes
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
@@ -170,7 +170,7 @@ def _outputs(options: Options, console: Console) -> dict[str, Any]:
     }
     step_outputs(outputs)
     rows = [
-        (in_code(each.path.name), f"{each.size / 1e6:.1f} MB", in_code(each.sha256), each.kind or "")
+        (in_code(each.path.name), human_bytes(each.size), in_code(each.sha256), each.kind or "")
         for each in build.wheels
     ]
     times = [(each.step, f"{each.seconds:.0f} s") for each in build.steps if not each.skipped]

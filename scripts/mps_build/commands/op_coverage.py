@@ -22,12 +22,12 @@ from ..common.console import Console
 from ..common.environment import fetch_environ
 from ..common.errors import SourceError, UsageError
 from ..common.files import write_whole
-from ..common.git import check_machine
+from ..common.git import check_machine, git
 from ..common.home import expanded
 from ..common.json_text import load_json
 from ..common.mirror import mirror_of
 from ..common.page import whole_page
-from ..common.process import Command, capture
+from ..common.process import capture
 from ..common.recipe.catalogue import data_root, find_recipe
 from ..common.recipe.model import Recipe
 from ..common.records.device_record import load_record
@@ -212,8 +212,8 @@ def unpack_needed(repository: Path, commit: str, root: Path, environ: Mapping[st
         SourceError: one of them is not there.
     """
     packed = root / "tree.tar"
-    argv = ("git", "archive", "--format=tar", "-o", str(packed), commit, "--", *NEEDED)
-    made = capture(Command(argv=argv, cwd=repository, environ=environ), timeout_seconds=300)
+    words = ("archive", "--format=tar", "-o", str(packed), commit, "--", *NEEDED)
+    made = capture(git(*words, cwd=repository, environ=environ), timeout_seconds=300)
     if not made.ok:
         check_machine(made.stderr, during="while git reads the tree")
         hint = "torchgen is there from 1.12 on, the first release with MPS"

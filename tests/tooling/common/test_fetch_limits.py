@@ -78,13 +78,10 @@ def fetch(
 def test_a_server_past_a_limit_is_given_up_and_named(
     act: Act, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    began = time.monotonic()
-
     with served(act) as (address, _), pytest.raises(SourceError, match=said) as caught:
         fetch(tmp_path, address, monkeypatch)
 
     assert "127.0.0.1" in str(caught.value)
-    assert time.monotonic() - began < 20
     assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "log"]
 
@@ -211,12 +208,10 @@ def test_a_pause_that_is_no_time_is_passed_over(tmp_path: Path, monkeypatch: pyt
 def test_the_whole_call_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     act = index_of("torch", FILE, dripping(declared=1000))
     limits = replace(SMALL, window_seconds=600.0, total_seconds=5.0)
-    began = time.monotonic()
 
     with served(act) as (address, _), pytest.raises(SourceError, match="was not done after 5 seconds"):
         fetch(tmp_path, address, monkeypatch, limits=limits)
 
-    assert time.monotonic() - began < 20
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "log"]
 
 

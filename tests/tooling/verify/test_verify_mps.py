@@ -20,6 +20,7 @@ from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
 from stand_in_drive import FAILS_BY_THE_PLANT
 from stand_in_suite import write_python, write_suite
+from waiting import LONGEST_SECONDS, wait_until
 
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
 MAC = HostFacts(
@@ -235,12 +236,10 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     told = (tmp_path / "told").open("w")
     with told, subprocess.Popen(argv, env=environ(), stdout=told, stderr=subprocess.STDOUT) as process:
         outcomes = tmp_path / "record" / "test_standin_0.1.outcomes.jsonl"
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not (outcomes.exists() and '"test_b"' in outcomes.read_text()[200:]):
-            time.sleep(0.1)
+        wait_until(lambda: outcomes.exists() and '"test_b"' in outcomes.read_text()[200:])
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
-        status = process.wait(60)
+        status = process.wait(LONGEST_SECONDS)
 
     document = json.loads((tmp_path / "a.json").read_text())
     assert (status, document["partial"], document["cause"]) == (143, True, "interrupted")

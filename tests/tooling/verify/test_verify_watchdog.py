@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from mps_build.common.records.device_record import Case
 from mps_build.verify.suite.run import SuiteRun
 from stand_in_drive import DEATHS, DEATHS_ANYWHERE, FAILS_BY_THE_PLANT, ON_THE_CPU, drive, outcomes
+from waiting import wait_until
 
 
 def only_case(run: SuiteRun, case_id: str) -> Case:
@@ -58,17 +57,10 @@ def test_a():
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     told = tmp_path / "run" / "pid"
     with subprocess.Popen((sys.executable, "-c", driver), env=environ) as process:
-        _wait_until(lambda: told.exists() and told.read_text() != "")
+        wait_until(lambda: told.exists() and told.read_text() != "")
         process.kill()
 
-    _wait_until(lambda: not _runs(int(told.read_text())))
-
-
-def _wait_until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < until, "nothing happened in 30 s"
-        time.sleep(0.05)
+    wait_until(lambda: not _runs(int(told.read_text())))
 
 
 def _runs(pid: int) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from packaging.version import Version
 
+from mps_build.common.console import human_bytes
 from mps_build.common.page import content_policy, section, table, whole_page
 from mps_build.common.plain_text import in_html
 from mps_build.common.wheels.sets import MatchedSet
@@ -133,7 +134,7 @@ def _wheel_row(wheel: WheelFile, base: str, yanked: Mapping[str, str]) -> str:
     )
     return (
         f'<tr><td><a href="{in_html(link(wheel, base))}">{in_html(wheel.file)}</a>{note}</td>'
-        f'<td class="number">{wheel.size / 1e6:.1f} MB</td><td><code>{wheel.sha256[:16]}…</code></td>'
+        f'<td class="number">{human_bytes(wheel.size)}</td><td><code>{wheel.sha256[:16]}…</code></td>'
         f"<td>{beside}</td></tr>"
     )
 

@@ -19,7 +19,7 @@ from .tools import Tools, check_apt, ledger, official_folder, official_log
 
 # Debian's suites by their Python; its OpenBLAS stands for Accelerate.
 SUITES: Mapping[str, str] = {"3.11": "bookworm", "3.13": "trixie"}
-_LIBRARIES = "libopenblas0-serial"
+_LIBRARIES = ("libopenblas0-serial", "libstdc++6")  # the second is what packages for Linux expect of any system
 _OPENBLAS = "usr/lib/aarch64-linux-gnu/openblas-serial/libopenblas.so.0"
 _ARM64, _HEAD = 183, struct.Struct("<4sBB10xHH")
 _ASK = "import sys, sysconfig; print(sys.implementation.name, '%d.%d' % sys.version_info[:2], sys.base_prefix)"
@@ -75,7 +75,7 @@ def debian_interpreter(version: str, reporter: Reporter) -> Interpreter:
 
 def _root(suite: str, python: str, reporter: Reporter) -> Path:
     home = official_folder() / "roots" / suite
-    packages = [python, _LIBRARIES]
+    packages = [python, *_LIBRARIES]
 
     def make() -> StepResult:
         check_apt()

@@ -15,7 +15,7 @@ from .table import Row, find_row
 
 # What libc++, its ABI library and the unwinder of ours give; zig's archive of them is whole.
 _CXX = ("/usr/lib/libc++.1.dylib", "/usr/lib/libc++abi.dylib")
-_UNWINDER = "_Unwind_"
+_UNWINDER = "__Unwind_"
 _SYSTEM = ("/usr/lib/", "/System/Library/")
 
 
@@ -32,16 +32,18 @@ class Inventory:
     missing: tuple[tuple[str, str], ...]
 
 
+def is_of_system(name: str, library: str) -> bool:
+    """Whether the table must have an import: libc++ and the unwinder are libraries of ours."""
+    return library.startswith(_SYSTEM) and library not in _CXX and not name.startswith(_UNWINDER)
+
+
 def take(imports: Iterable[Import], rows: dict[str, Row]) -> Inventory:
-    """Return the inventory; imports from the wheel's own libraries, Python and C++ are not the system's."""
-    names = {(each.name, each.library, each.is_weak) for each in imports if each.library.startswith(_SYSTEM)}
+    """Return the inventory of what is taken from macOS."""
+    names = {(each.name, each.library, each.is_weak) for each in imports if is_of_system(each.name, each.library)}
     kinds: Counter[str] = Counter()
     missing = []
     for name, library, is_weak in sorted(names):
-        short = name.removeprefix("_")
-        if library in _CXX or short.startswith(_UNWINDER):
-            continue
-        row = find_row(rows, short if name != "dyld_stub_binder" else name)
+        row = find_row(rows, name if name == "dyld_stub_binder" else name.removeprefix("_"))
         if row is not None:
             kinds[row.kind] += 1
         elif not is_weak:

@@ -27,7 +27,7 @@ from .interpreter import Interpreter, debian_interpreter, emulated, named_interp
 from .tools import Tools, check_host, check_room, ledger, official_folder, official_log, provide_tools
 from .wheel import Wheel, find_official, find_trusted, unpacked
 
-_HOOK = Path(__file__).parent / "python/mps_build_official.py"
+HOOK = Path(__file__).parent / "python/mps_build_official.py"
 _PLATFORMS = ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64")
 # Of the session's own interpreter, and of programs of this machine: the wheel's Python is another one.
 _NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD", "LD_LIBRARY_PATH")
@@ -112,6 +112,7 @@ def _environment(
         _install(wheel, interpreter, packages, reporter)
         write_whole(home / "pyvenv.cfg", f"home = {interpreter.home}\ninclude-system-site-packages = false\n")
         _write_programs(home, interpreter, tools)
+        _write_metadata(wheel, packages)
         return StepResult(trees=(home,))
 
     ledger().run("environment", key=home.name, version=1, inputs=facts, action=make)
@@ -123,7 +124,7 @@ def _environment(
     }
     _write_if_new(packages / "mps_build_official.json", json.dumps(settings, indent=1) + "\n")
     _write_if_new(packages / "mps_build_official.pth", f"{site}\nimport mps_build_official\n")
-    _write_if_new(packages / _HOOK.name, _HOOK.read_text(encoding="utf-8"))
+    _write_if_new(packages / HOOK.name, HOOK.read_text(encoding="utf-8"))
 
     def start() -> StepResult:
         reporter.started("Import torch once: Python compiles its modules to byte code")
@@ -147,7 +148,7 @@ def _environment(
         "started",
         key=home.name,
         version=1,
-        inputs={**facts, "hook": digest_of(_HOOK.read_text(encoding="utf-8"))},
+        inputs={**facts, "hook": digest_of(HOOK.read_text(encoding="utf-8"))},
         action=start,
     )
     return home
@@ -191,6 +192,15 @@ def _write_programs(home: Path, interpreter: Interpreter, tools: Tools) -> None:
         write_whole(
             home / "bin" / name, f'#!/bin/sh\nexec {shlex.quote(str(home / "bin/python"))} -m pip "$@"\n', mode=0o755
         )
+
+
+def _write_metadata(wheel: Wheel, packages: Path) -> None:
+    """Say to pip that this torch is there, and needs no more: its own words ask for CUDA where the system is Linux."""
+    folder = packages / f"torch-{wheel.version}.dist-info"
+    lines = ["Metadata-Version: 2.1", "Name: torch", f"Version: {wheel.version}"]
+    lines += [f"Requires-Dist: {each}" for each in wheel.requirements if each != "pip"]
+    write_whole(folder / "METADATA", "\n".join((*lines, "", "")))
+    write_whole(folder / "INSTALLER", "mps-build\n")
 
 
 def _write_if_new(path: Path, text: str) -> None:

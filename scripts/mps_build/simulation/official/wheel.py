@@ -33,7 +33,7 @@ class Wheel:
 
     Attributes:
         python: the version that it is for, such as 3.11.
-        requirements: what pip would install with it on arm64 Linux.
+        requirements: what is installed with it.
     """
 
     path: Path
@@ -106,13 +106,16 @@ def _described(wheel: WheelFile, python: str) -> Wheel:
 
 
 def needed(requirements: Sequence[Requirement], *, version: Version, python: str) -> tuple[str, ...]:
-    """Return what is installed with a torch on arm64 Linux, and NumPy, which it takes where it is there."""
+    """Return what pip installs with a torch on a Mac, and NumPy, which it takes where it is there.
+
+    On Linux it would be told to bring CUDA.
+    """
     environment = {
         "python_version": python,
         "python_full_version": f"{python}.0",
-        "sys_platform": "linux",
-        "platform_system": "Linux",
-        "platform_machine": "aarch64",
+        "sys_platform": "darwin",
+        "platform_system": "Darwin",
+        "platform_machine": "arm64",
         "os_name": "posix",
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",

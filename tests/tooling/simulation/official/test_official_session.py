@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,10 +17,9 @@ from mps_build.commands.simulate import run as run_command
 from mps_build.common.console import Console
 from mps_build.common.errors import DiskFull, HostError, RefusedForSafety, UsageError
 from mps_build.common.reporter import SilentReporter
-from mps_build.simulation.official import tools as official_tools
 from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
-from mps_build.simulation.official.session import Official, program_environ
+from mps_build.simulation.official.session import HOOK, Official, program_environ
 from mps_build.simulation.official.session import run as run_program
 from mps_build.simulation.official.tools import Tools, check_apt, check_host, check_room, official_folder
 from mps_build.simulation.official.wheel import Wheel, find_official, find_trusted, needed
@@ -101,11 +105,11 @@ def test_only_torch_is_simulated() -> None:
         find_official("numpy==2.0", python=None, reporter=SilentReporter())
 
 
-def test_what_is_installed_with_a_torch_is_what_arm64_linux_needs() -> None:
+def test_what_is_installed_with_a_torch_is_what_a_mac_gets() -> None:
     texts = (
         "sympy>=1.13",
         'setuptools; python_version >= "3.12"',
-        'nvidia; platform_machine == "x86_64"',
+        'nvidia-cudnn-cu13==9.26.0.51; platform_system == "Linux"',
         'optree; extra == "o"',
     )
     requirements = [Requirement(text) for text in texts]
@@ -133,10 +137,10 @@ def test_an_interpreter_that_is_not_of_arm64_linux_is_refused(tmp_path: Path) ->
 
 
 def test_a_host_that_cannot_run_one_is_told_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(official_tools.os, "uname", lambda: SimpleNamespace(machine="aarch64"))
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="aarch64"))
     with pytest.raises(HostError, match="this is linux on aarch64"):
         check_host()
-    monkeypatch.setattr(official_tools.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**9))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10**9))
     with pytest.raises(DiskFull, match=r"has 1\.0 GB free"):
         check_room(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -167,3 +171,24 @@ def test_the_archives_of_libcxx_are_read_from_what_zig_says() -> None:
 def test_options_that_do_not_fit_are_refused(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         run_command(parse_options("simulate", words), Console(quiet=True))
+
+
+def test_the_wheels_module_is_found_before_the_folder_of_its_name(tmp_path: Path) -> None:
+    suffix = f".cpython-{sys.version_info[0]}{sys.version_info[1]}-darwin.so"
+    package = tmp_path / "wheel/torch"
+    (package / "_C").mkdir(parents=True)  # what PyTorch's wheels have for type checkers
+    (package / f"_C{suffix}").write_bytes(b"")
+    (package / "other").mkdir()
+    shutil.copy(HOOK, tmp_path)
+    (tmp_path / "mps_build_official.json").write_text(json.dumps({"folders": [str(tmp_path / "wheel")]}))
+    program = f"""
+import sys
+sys.path[:0] = [{str(tmp_path)!r}, {str(tmp_path / "wheel")!r}]
+import mps_build_official, importlib.util, json
+found = sys.meta_path[0].find_spec("torch._C", [{str(package)!r}])
+print(found.origin)
+print(sys.meta_path[0].find_spec("torch.other", [{str(package)!r}]), sys.meta_path[0].find_spec("json"))
+print(importlib.util.find_spec("torch").submodule_search_locations[0])
+"""
+    answer = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert answer.stdout.splitlines() == [f"{package}/_C{suffix}", "None None", str(package)], answer.stderr

@@ -75,23 +75,30 @@ class _Loader(importlib.abc.Loader):
         """Nothing is left to do: the module's own initialiser has run."""
 
 
+@functools.cache
+def _finder_of(folder: str) -> importlib.machinery.FileFinder:
+    return importlib.machinery.FileFinder(folder, (_Loader, [_SUFFIX]))
+
+
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds what Linux' own finders do not: a file that ends as macOS' extension modules do, below a wheel's folder."""
+    """Finds macOS' extension modules below a wheel's folder.
+
+    It is asked before Linux' own finders: they take torch/_C, a folder of stubs, for the module of that name.
+    """
 
     def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = [Path(folder).resolve() for folder in folders]
+        self._folders = tuple(folders)
+        self._below = tuple(os.path.join(folder, "") for folder in folders)  # noqa: PTH118, thousands of calls
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         for entry in sys.path if path is None else path:
-            place = Path(entry).resolve()
-            if not any(folder == place or folder in place.parents for folder in self._folders):
-                continue
-            spec = importlib.machinery.FileFinder(str(place), (_Loader, [_SUFFIX])).find_spec(name)
-            if spec is not None:
-                return spec
+            if entry in self._folders or entry.startswith(self._below):
+                spec = _finder_of(entry).find_spec(name)
+                if spec is not None and spec.loader is not None:
+                    return spec
         return None
 
 
-sys.meta_path.append(_Finder(_settings()["folders"]))
+sys.meta_path.insert(0, _Finder(_settings()["folders"]))

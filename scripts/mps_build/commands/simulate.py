@@ -174,9 +174,9 @@ def _run_wheel(options: Options, console: Console) -> Result:
     ready = official.prepare(official.Asked(target=target, is_trusted=options.trust, interpreter=interpreter), console)
     release = str(ready.wheel.version)
     if options.command:
-        console.print(
-            f"torch {release}, the macOS wheel's own code, CPU only: this stage has no mps device", style="dim"
-        )
+        # Not among what the program prints.
+        words = f"torch {release}, the macOS wheel's own code, CPU only: this stage has no mps device"
+        Console(to_stderr=True).print(words, style="dim")
         status = official.run(ready, options.command, environ=os.environ, macos=options.macos)
         document = {"release": release, "macos": options.macos, "official": True, "argv": list(options.command)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")

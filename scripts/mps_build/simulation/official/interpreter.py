@@ -17,8 +17,9 @@ from mps_build.common.workspace import remove_tree
 from ..builder.packages import Apt, unpack
 from .tools import Tools, check_apt, ledger, official_folder, official_log
 
-# Debian's suites by their Python; its OpenBLAS stands for Accelerate.
-SUITES: Mapping[str, str] = {"3.11": "bookworm", "3.13": "trixie"}
+# Debian's suites by their Python, in the order in which a wheel is looked for; its OpenBLAS stands for Accelerate. The
+# last is for 1.12 and 1.13, which have no wheel for a newer one of them.
+SUITES: Mapping[str, str] = {"3.11": "bookworm", "3.13": "trixie", "3.9": "bullseye"}
 _LIBRARIES = ("libopenblas0-serial", "libstdc++6")  # the second is what packages for Linux expect of any system
 _OPENBLAS = "usr/lib/aarch64-linux-gnu/openblas-serial/libopenblas.so.0"
 _ARM64, _HEAD = 183, struct.Struct("<4sBB10xHH")
@@ -65,7 +66,7 @@ def debian_interpreter(version: str, reporter: Reporter) -> Interpreter:
     """
     if version not in SUITES:
         raise UsageError(
-            f"Debian has no Python {version} that is fetched here, but {' and '.join(SUITES)}",
+            f"Debian has no Python {version} that is fetched here, but {', '.join(SUITES)}",
             hint="give one for arm64 Linux: --interpreter PATH",
         )
     name = f"python{version}"

@@ -66,6 +66,7 @@ static struct answer from_table(const char *name) {
     const struct system_row *row = system_row(name);
     if (!row) {
         /* Python's own interface has the layouts of the Python that runs; what differs in it is in the table. */
+        if (!strcmp(name, "__PyRuntime")) return (struct answer){python_runtime(), FOUND, NULL};
         void *address = !strncmp(name, "_Py", 3) || !strncmp(name, "__Py", 4) ? dlsym(RTLD_DEFAULT, name + 1) : NULL;
         return (struct answer){address, address ? FOUND : STUB, "nothing here gives it"};
     }

@@ -213,6 +213,8 @@ int official_provide(const char *path) {
 int official_open(const char *path) {
     pthread_mutex_lock(&loading);
     unsigned before = image_count;
+    static bool is_watched;
+    if (!is_watched) is_watched = true, watch_for_crashes();
     system_prepare();
     struct image *image = open_with_needs(path, false);
     bool is_good = image && bind_all();

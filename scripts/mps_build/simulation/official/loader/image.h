@@ -48,5 +48,6 @@ bool bind_image(struct image *image);
 void *stub_for(const char *name, const char *library, const char *reason);
 void prepare_threads(struct image *image);      /* the descriptors of its thread variables */
 void start_image(struct image *image);
+void watch_for_crashes(void);
 const char *symbol_at(const struct image *image, const void *address, uint64_t *distance);
 #endif

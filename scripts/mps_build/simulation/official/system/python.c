@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "system.h"
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 typedef void object;
@@ -141,4 +142,13 @@ object *darwin_PyErr_SetFromErrnoWithFilename(object *type, const char *name) {
     PYTHON(object *, PyErr_SetFromErrnoWithFilename, object *, const char *);
     restore_errno();
     return own_PyErr_SetFromErrnoWithFilename(type, name);
+}
+
+/* _PyRuntime, as code for macOS looks into it. Up to 3.11 it holds the GIL's two mutexes, of 64 bytes there and of 48
+   here, before what such code reads: the thread that runs (torch's frames, for torch.compile). */
+void *python_runtime(void) {
+    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");    /* since 3.11 */
+    char *runtime = python("_PyRuntime");
+    enum { DIFFERENCE = 2 * (64 - sizeof(pthread_mutex_t)) };
+    return version && *version >= 0x030c0000 ? runtime : runtime - DIFFERENCE;
 }

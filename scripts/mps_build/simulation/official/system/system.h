@@ -38,6 +38,7 @@ int linux_open_flags(int flags);
 int linux_signal(int number);
 int darwin_signal_number(int number);
 FILE *linux_file(void *file);                   /* the stream behind one of macOS */
+void *python_runtime(void);
 void prepare_streams(void);
 void prepare_characters(void);
 #endif

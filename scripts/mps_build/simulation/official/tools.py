@@ -62,17 +62,16 @@ def check_host() -> None:
         )
 
 
-def check_room(folder: Path) -> None:
-    """Refuse a disk with less room than the first run takes.
+def check_room(folder: Path, needed: int = FREE_BYTES) -> None:
+    """Refuse a disk with less room than what comes next takes: the first run, or a wheel's files.
 
     Raises:
         DiskFull: how much is missing, and where.
     """
     free = shutil.disk_usage(folder).free
-    if free < FREE_BYTES:
+    if free < needed:
         raise DiskFull(
-            f"{folder} has {free / 1e9:.1f} GB free, the first run of an official wheel takes"
-            f" {FREE_BYTES / 1e9:.1f} GB",
+            f"{folder} has {free / 1e9:.1f} GB free, and {needed / 1e9:.1f} GB are needed",
             hint="free some space (`nox -s clean` lists what this tool uses), or set MPS_BUILD_CACHE to another disk",
         )
 

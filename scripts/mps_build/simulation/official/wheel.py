@@ -20,7 +20,7 @@ from mps_build.common.workspace import cache_folder, remove_tree
 
 from .build import Below
 from .interpreter import SUITES
-from .tools import ledger, official_folder, official_log
+from .tools import check_room, ledger, official_folder, official_log
 
 # Below this NumPy 2 is not known to torch: https://github.com/pytorch/pytorch/issues/107302
 _NUMPY_2 = Version("2.3")
@@ -143,6 +143,7 @@ def unpacked(wheel: Wheel, below: Below, reporter: Reporter) -> Path:
         with zipfile.ZipFile(wheel.path) as archive:
             members = archive.infolist()
             size = sum(member.file_size for member in members)
+            check_room(official_folder(), size)
             reporter.started(f"Unpack the wheel ({size / 1e9:.1f} GB)", total=len(members), unit="files")
             for done, member in enumerate(members, 1):
                 archive.extract(member, home)

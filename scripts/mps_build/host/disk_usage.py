@@ -20,6 +20,7 @@ CACHE_FOLDERS = (
     "verify",
     "kernels",
     "simulation",
+    "official",
     "ccache",
     "logs",
 )

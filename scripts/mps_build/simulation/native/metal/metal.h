@@ -12,6 +12,7 @@
 @interface SimHeap : NSObject <MTLHeap> {
  @public
   size_t whole, used;
+  MTLHeapType kind;
 }
 @end
 

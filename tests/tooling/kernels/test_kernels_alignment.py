@@ -27,7 +27,9 @@ def _added(byte: int) -> str:
   %o = call i32 @air.atomic.global.add.u.i32(ptr addrspace(1) %q, i32 7, i32 0, i32 2, i1 true)
   ret void"""
     around = "declare i32 @air.atomic.global.add.u.i32(ptr addrspace(1), i32, i32, i32, i1)"
-    return air("added", "ptr addrspace(1) %out, i32 %i", body, [buffer(0, "out", "uint"), builtin(1, GRID)], around=around)
+    return air(
+        "added", "ptr addrspace(1) %out, i32 %i", body, [buffer(0, "out", "uint"), builtin(1, GRID)], around=around
+    )
 
 
 def _left(text: str, name: str, *, simulated: bool) -> tuple[int, ...]:
@@ -47,7 +49,9 @@ def _left(text: str, name: str, *, simulated: bool) -> tuple[int, ...]:
         ("<4 x i8>", "<i8 1, i8 0, i8 0, i8 0>", ", align 4", (0, 1, 0, 0)),
     ],
 )
-def test_a_vector_is_stored_at_an_address_that_fits_it(kind: str, value: str, align: str, left: tuple[int, ...]) -> None:
+def test_a_vector_is_stored_at_an_address_that_fits_it(
+    kind: str, value: str, align: str, left: tuple[int, ...]
+) -> None:
     assert _left(_stored(kind, value, align), "stored", simulated=True) == left
 
 

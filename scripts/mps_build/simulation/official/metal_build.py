@@ -187,10 +187,10 @@ def _run(argv: Sequence[str], zig: Zig, what: str) -> None:
 
 
 def _key(each: _Object, zig: Zig) -> str:
-    return digest_of([each.argv, each.inputs, str(zig.program), _digest_of(list(_read_with(each.source)))])[:16]
+    return digest_of([each.argv, each.inputs, str(zig.program), _digest_of(list(read_with(each.source)))])[:16]
 
 
-def _read_with(source: Path) -> set[Path]:
+def read_with(source: Path) -> set[Path]:
     """Return a source and our headers that it includes, directly or not."""
     found, pending = set(), [source, NATIVE / "include/linux_prefix.h"]
     while pending:

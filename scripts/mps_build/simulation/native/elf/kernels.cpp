@@ -61,6 +61,7 @@ std::unique_ptr<Library> library_of(const void *data, size_t size) {
 }
 
 void make_ready(Kernel &) {}
+void flush_code(void *begin, void *end) { __builtin___clear_cache((char *)begin, (char *)end); }
 
 // Python's own end comes first: destructors of what was made later than the first work run before `atexit`'s functions
 // that are older.

@@ -74,6 +74,8 @@ int rt_ask(uint32_t what, uint64_t base, const void *data, uint64_t size, struct
     return failed;
 }
 
+void rt_flush_code(void *begin, void *end) { __builtin___clear_cache(begin, end); }
+
 void rt_at_end(void (*run)(void)) {
     int (*of_python)(void (*)(void)) = (int (*)(void (*)(void)))dlsym(RTLD_DEFAULT, "Py_AtExit");
     if (of_python) of_python(run);

@@ -97,6 +97,7 @@ std::string compiled_source(const std::string &source) {
   return std::string(answer.bytes + answer.text_size, answer.data_size);
 }
 
+void flush_code(void *begin, void *end) { rt_flush_code(begin, end); }
 void at_end(void (*run)()) { rt_at_end(run); }
 
 void *opened(const std::string &path) {

@@ -88,7 +88,7 @@ void publish(const std::vector<std::string> &names) {
     write_jump(at, code);
     at += kCallSize;
   }
-  __builtin___clear_cache((char *)kCalls, (char *)at);
+  flush_code((void *)kCalls, at);
   mprotect((void *)kCalls, size, PROT_READ | PROT_EXEC);
 }
 

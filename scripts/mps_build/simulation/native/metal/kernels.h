@@ -70,6 +70,8 @@ std::unique_ptr<Library> library_of(const void *data, size_t size);
 void make_ready(Kernel &kernel);
 // Compiles Metal source text; returns the path of a shared library of Linux.
 std::string compiled_source(const std::string &source);
+// Makes what was written between two addresses what the processor runs.
+void flush_code(void *begin, void *end);
 void *opened(const std::string &path);
 // A name in a library that was opened; nullptr: in the machine that runs kernels.
 void *found_in(void *library, const char *name);

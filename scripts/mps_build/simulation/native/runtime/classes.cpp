@@ -10,20 +10,21 @@
 #include <unordered_set>
 
 extern "C" {
-// The linker gives the first and the last word of a section by these names.
+// The linker gives the first and the last word of a section by these names. Which of Mach-O's two segments the lists are
+// in is the linker's choice.
 #ifdef __APPLE__
 #define FIRST(segment, section) asm("section$start$" segment "$__" section)
 #define LAST(segment, section) asm("section$end$" segment "$__" section)
+extern sim::Class *other_first_class[] FIRST("__DATA", "objc_classlist"), *other_last_class[] LAST("__DATA", "objc_classlist");
+extern sim::Category *other_first_category[] FIRST("__DATA", "objc_catlist"), *other_last_category[] LAST("__DATA", "objc_catlist");
 #else
 #define FIRST(segment, section) asm("__start_" section)
 #define LAST(segment, section) asm("__stop_" section)
-#endif
-extern const char *first_selector[] FIRST("__DATA", "objc_selrefs"), *last_selector[] LAST("__DATA", "objc_selrefs");
-extern sim::Class *first_class[] FIRST("__DATA_CONST", "objc_classlist"), *last_class[] LAST("__DATA_CONST", "objc_classlist");
-#ifndef __APPLE__
 __attribute__((weak))
 #endif
 extern sim::Category *first_category[] FIRST("__DATA_CONST", "objc_catlist"), *last_category[] LAST("__DATA_CONST", "objc_catlist");
+extern const char *first_selector[] FIRST("__DATA", "objc_selrefs"), *last_selector[] LAST("__DATA", "objc_selrefs");
+extern sim::Class *first_class[] FIRST("__DATA_CONST", "objc_classlist"), *last_class[] LAST("__DATA_CONST", "objc_classlist");
 extern sim::Class constant_string_class SIM_SYMBOL("OBJC_CLASS_$_NSConstantString");
 void *_objc_empty_cache = nullptr;
 // The class of what the compiler makes of @"...": a copy of NSConstantString.
@@ -108,6 +109,10 @@ __attribute__((constructor(101)))
 void enter_all() {
   for (auto each = first_selector; each < last_selector; each++) *each = selector(*each);
   enter_classes(first_class, last_class);
+#ifdef __APPLE__
+  enter_classes(other_first_class, other_last_class);
+  enter_categories(other_first_category, other_last_category);
+#endif
   enter_categories(first_category, last_category);
   // Classes that the compiler names by an address of its own.
   auto as = [](void **place, const Class &type) {

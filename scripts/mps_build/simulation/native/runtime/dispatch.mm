@@ -83,3 +83,21 @@ void dispatch_sync_f(dispatch_queue_t queue, void *context, void (*work)(void *)
   std::lock_guard<std::recursive_mutex> held(*((SimDispatchQueue *)queue)->lock);
   work(context);
 }
+extern "C" void dispatch_apply_f(size_t count, dispatch_queue_t, void *context, void (*work)(void *, size_t)) {
+  for (size_t i = 0; i < count; i++) work(context, i);
+}
+#ifdef __APPLE__ // by names that an image has, and our headers do not
+extern "C" void dispatch_assert_queue(dispatch_queue_t) asm("_dispatch_assert_queue$V2");
+void dispatch_assert_queue(dispatch_queue_t) {} // what is asynchronous is done at once: it is the right queue
+@interface NSConstantQueue : SimDispatchQueue
+@end
+@implementation NSConstantQueue
+@end
+extern "C" {
+extern char constant_queue_class[] SIM_SYMBOL("OBJC_CLASS_$_NSConstantQueue");
+struct {
+  void *isa;
+  std::recursive_mutex *lock;
+} main_queue asm("__dispatch_main_q") = {constant_queue_class, new std::recursive_mutex};
+}
+#endif

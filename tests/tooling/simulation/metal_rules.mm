@@ -6,7 +6,9 @@
 #include <dispatch/dispatch.h>
 #include <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 #include "event.h"
+#include "kernels.h"
 #include "metal.h"
+#include "queue.h"
 #include "runtime.h"
 
 // MPSGraph is no part of this program: a class of its name, to be absent.

@@ -25,6 +25,7 @@ from mps_build.common.reporter import Reporter
 from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of the machine
 from ..availability import read_availability, table_source
 from ..builder.ninja_file import C_FLAGS, NATIVE
+from ..builder.source import mirrored
 from .metal_names import Lacking, lacking, names_of
 
 LIBRARY, MACHINE = "libsoftware_metal.dylib", "libmachine.so"
@@ -81,40 +82,54 @@ def build_metal(site: Path, *, version: str, home: Path, zig: Zig, jobs: int, re
     """
     common, headers = home / "common", site / "torch" / "include"
     frameworks = write_frameworks(common / "frameworks").include
+    # Compiled where the objects are: another checkout, or another installation, of the same sources compiles nothing.
+    native, runtime = mirrored(NATIVE, common / "native"), mirrored(RUNTIME, common / "runtime")
     # Zig's headers are Apple's own but for these, which ask for more of the compiler than ours.
-    copy_whole(NATIVE / "include/dispatch/dispatch.h", common / "include/dispatch/dispatch.h")
-    table = common / "availability.cpp"
-    write_whole(table, table_source(read_availability()))
+    copy_whole(native / "include/dispatch/dispatch.h", common / "include/dispatch/dispatch.h")
+    write_whole(native / "macho/availability.cpp", table_source(read_availability()))
     apple = _digest_of(list(frameworks.rglob("*.h")))
     base = (
-        *(*_FLAGS, "-include", str(NATIVE / "include/linux_prefix.h")),
-        *(f"-I{path}" for path in (common / "include", NATIVE, NATIVE / "metal", RUNTIME)),
+        *(*_FLAGS, "-include", str(native / "include/linux_prefix.h")),
+        *(f"-I{path}" for path in (common / "include", native, native / "metal", runtime)),
         *("-idirafter", str(frameworks)),
     )
     torch = (f"-std=c++{20 if _numbers(version) >= _CPLUSPLUS_20_SINCE else 17}", "-isystem", str(headers))
     theirs = digest_of([version, _digest_of([headers / "torch/csrc/api/include/torch/version.h"])])
+    store = home / "objects"
+    header = _Object(
+        source=native / "graph/graph.h",
+        argv=("-x", "objective-c++-header", *torch, *base),
+        inputs=f"{apple} {theirs}",
+    )
+    shared = _place(header, store, zig)
     objects = []
-    for path in (*_sources(), table):
-        is_graph = path.parent.name == "graph"
-        more = torch if is_graph else ("-std=c++20",)
+    for path in _sources(native):
         language = "objective-c++" if path.suffix == ".mm" else "c++"
-        objects.append(
-            _Object(source=path, argv=("-x", language, *more, *base), inputs=f"{apple} {theirs if is_graph else ''}")
-        )
-    made = _compiled(objects, home / "objects", zig, jobs=jobs, reporter=reporter)
+        if path.parent.name == "graph":
+            words = ("-x", language, "-include-pch", str(shared), *torch, *base)
+            objects.append(_Object(source=path, argv=words, inputs=header.inputs))
+        else:
+            objects.append(_Object(source=path, argv=("-x", language, "-std=c++20", *base), inputs=apple))
+    if not all(_place(each, store, zig).is_file() for each in objects if each.inputs == header.inputs):
+        reporter.started("Read the wheel's headers")  # once for all: a file then costs a fifth
+        store.mkdir(parents=True, exist_ok=True)
+        _compile(header, shared, zig)
+        reporter.done()
+    made = _compiled(objects, store, zig, jobs=jobs, reporter=reporter)
+    shared.unlink(missing_ok=True)  # 100 MB
     key = digest_of([path.name for path in made])[:16]
     folder = home / "libraries" / f"{version}-{key}"
     library = folder / LIBRARY
     if not library.is_file():
         _link(made, library, zig)
-    machine = _machine(home, zig)
+    machine = _machine(native / "linux", runtime, home / "machines", zig)
     wanted = names_of(path for path in sorted((site / "torch/lib").glob("libtorch*.dylib")))
     return Metal(library=library, machine=machine, lacking=lacking(wanted, library.read_bytes()))
 
 
-def _sources() -> Iterator[Path]:
-    paths = [path for part in _PARTS for path in sorted((NATIVE / part).glob("*")) if path.suffix in (".cpp", ".mm")]
-    first = [NATIVE / name for name in _FIRST]
+def _sources(native: Path) -> Iterator[Path]:
+    paths = [path for part in _PARTS for path in sorted((native / part).glob("*")) if path.suffix in (".cpp", ".mm")]
+    first = [native / name for name in _FIRST]
     yield from first
     yield from (path for path in paths if path not in first)
 
@@ -122,7 +137,7 @@ def _sources() -> Iterator[Path]:
 def _compiled(objects: Sequence[_Object], folder: Path, zig: Zig, *, jobs: int, reporter: Reporter) -> list[Path]:
     """Return the object of each source, in their order."""
     folder.mkdir(parents=True, exist_ok=True)
-    places = [folder / f"{each.source.parent.name}.{each.source.name}-{_key(each, zig)}.o" for each in objects]
+    places = [_place(each, folder, zig) for each in objects]
     missing = [(each, place) for each, place in zip(objects, places, strict=True) if not place.is_file()]
     if not missing:
         return places
@@ -140,9 +155,15 @@ def _compiled(objects: Sequence[_Object], folder: Path, zig: Zig, *, jobs: int, 
     return places
 
 
+def _place(each: _Object, folder: Path, zig: Zig) -> Path:
+    suffix = "pch" if each.source.suffix == ".h" else "o"
+    return folder / f"{each.source.parent.name}.{each.source.name}-{_key(each, zig)}.{suffix}"
+
+
 def _compile(each: _Object, place: Path, zig: Zig) -> None:
-    beside = place.with_name(f".{place.name}.{os.getpid()}.o")
-    argv = (str(zig.program), "c++", *each.argv, "-c", str(each.source), "-o", str(beside))
+    beside = place.with_name(f".{os.getpid()}.{place.name}")
+    only = ("-c",) if place.suffix == ".o" else ()
+    argv = (str(zig.program), "c++", *each.argv, *only, str(each.source), "-o", str(beside))
     _run(argv, zig, f"{each.source.name} does not compile for a macOS wheel")
     beside.replace(place)
 
@@ -159,19 +180,19 @@ def _link(objects: Sequence[Path], library: Path, zig: Zig) -> None:
     beside.replace(library)
 
 
-def _machine(home: Path, zig: Zig) -> Path:
+def _machine(linux: Path, runtime: Path, home: Path, zig: Zig) -> Path:
     """Return the machine of the kernels for Linux on arm64, with what the software Metal asks of Linux."""
-    sources = sorted([*RUNTIME.glob("*.c"), *(NATIVE / "linux").glob("*.c")])
-    inputs = _digest_of([*sources, *RUNTIME.glob("*.h"), *(NATIVE / "linux").glob("*.h")])
+    sources = sorted([*runtime.glob("*.c"), *linux.glob("*.c")])
+    inputs = _digest_of([*sources, *runtime.glob("*.h"), *linux.glob("*.h")])
     key = digest_of([inputs, str(zig.program), _MACHINE_TARGET, C_FLAGS])[:16]
-    place = home / "machines" / key / MACHINE
+    place = home / key / MACHINE
     if place.is_file():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f".{place.name}.{os.getpid()}")
     argv = (
         *(str(zig.program), "cc", "-target", _MACHINE_TARGET, *C_FLAGS, "-fno-sanitize=all", "-g0", "-shared"),
-        *(f"-I{RUNTIME}", "-o", str(beside), *map(str, sources), "-lm", "-ldl", "-lpthread"),
+        *(f"-I{runtime}", "-o", str(beside), *map(str, sources), "-lm", "-ldl", "-lpthread"),
     )
     _run(argv, zig, "the machine of the kernels does not compile for arm64")
     beside.replace(place)
@@ -191,15 +212,16 @@ def _key(each: _Object, zig: Zig) -> str:
 
 
 def read_with(source: Path) -> set[Path]:
-    """Return a source and our headers that it includes, directly or not."""
-    found, pending = set(), [source, NATIVE / "include/linux_prefix.h"]
+    """Return a source of native/ and our headers that it includes, directly or not."""
+    native = source.parent.parent
+    found, pending = set(), [source, native / "include/linux_prefix.h"]
     while pending:
         path = pending.pop()
         if path in found:
             continue
         found.add(path)
         for name in _INCLUDED.findall(path.read_text(encoding="utf-8")):
-            places = (path.parent, NATIVE, NATIVE / "metal", NATIVE / "include", RUNTIME)
+            places = (path.parent, native, native / "metal", native / "include", native.parent / "runtime")
             pending += [place for each in places if (place := (each / name).resolve()).is_file()]
     return found
 

@@ -7,6 +7,7 @@
 #include <sstream>
 #include "../metal/kernels.h"
 #include "../metal/queue.h"
+#include "../runtime/crash.h"
 #include "../runtime/objects.h"
 #include "runtime.h"
 
@@ -58,6 +59,19 @@ std::unique_ptr<Library> library_of(const void *data, size_t size) {
     library->kernels[kernel.name] = kernel;
   }
   return library;
+}
+
+void watch_signals() {
+  struct run nothing = {};
+  struct report said;
+  rt_run(&nothing, &said); // the machine of the kernels takes them first
+  watch_for_crashes();
+}
+int run_on_machine(const struct run &job, struct report &said) {
+  is_kernel = true;
+  const int status = rt_run(&job, &said);
+  is_kernel = false;
+  return status;
 }
 
 void make_ready(Kernel &) {}

@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "machine.h"
+#include "runtime.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,42 @@ int rt_ask(uint32_t what, uint64_t base, const void *data, uint64_t size, struct
     }
     pthread_mutex_unlock(&lock);
     return failed;
+}
+
+int rt_run(const struct run *job, struct report *report);
+static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+enum { FAULT_COUNT = sizeof FAULTS / sizeof *FAULTS };
+static struct sigaction of_host[64], of_kernels[64];
+static __thread int is_kernel;
+
+static void faulted(int number, siginfo_t *info, void *context) {
+    const struct sigaction *next = is_kernel ? &of_kernels[number] : &of_host[number];
+    if (next->sa_flags & SA_SIGINFO) {
+        next->sa_sigaction(number, info, context);
+    } else if (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN) {
+        next->sa_handler(number);
+    } else {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+}
+
+void rt_watch(void) {
+    struct run nothing = {0};
+    struct report said;
+    for (int i = 0; i < FAULT_COUNT; i++) sigaction(FAULTS[i], NULL, &of_host[FAULTS[i]]);
+    rt_run(&nothing, &said);
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        struct sigaction ours = {.sa_sigaction = faulted, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+        sigaction(FAULTS[i], &ours, &of_kernels[FAULTS[i]]);
+    }
+}
+
+int rt_run_watched(const struct run *job, struct report *report) {
+    is_kernel = 1;
+    const int status = rt_run(job, report);
+    is_kernel = 0;
+    return status;
 }
 
 void rt_flush_code(void *begin, void *end) { __builtin___clear_cache(begin, end); }

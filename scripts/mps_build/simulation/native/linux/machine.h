@@ -20,6 +20,12 @@ struct rt_answer {
 /* Asks the server at MPS_BUILD_KERNEL_SERVER, a path; `base`: where code is to be linked. 0, or -1: it does not answer. */
 int rt_ask(uint32_t what, uint64_t base, const void *data, uint64_t size, struct rt_answer *answer);
 void rt_flush_code(void *begin, void *end);
+struct run;
+struct report;
+/* Once: faults of kernels go to the machine, all others to who took them before. */
+void rt_watch(void);
+/* Runs a launch; returns the report's status. */
+int rt_run_watched(const struct run *job, struct report *report);
 /* Runs a function when Python ends, and when the process does. */
 void rt_at_end(void (*run)(void));
 /* A shared library of Linux; NULL with words on standard error. */

@@ -4,8 +4,6 @@
 
 namespace sim {
 thread_local const char *current_command = nullptr;
-thread_local bool is_kernel = false;
-void watch_for_crashes() {}
 } // namespace sim
 
 extern "C" {

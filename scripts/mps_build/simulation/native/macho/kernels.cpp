@@ -97,6 +97,8 @@ std::string compiled_source(const std::string &source) {
   return std::string(answer.bytes + answer.text_size, answer.data_size);
 }
 
+void watch_signals() { rt_watch(); }
+int run_on_machine(const struct run &job, struct report &said) { return rt_run_watched(&job, &said); }
 void flush_code(void *begin, void *end) { rt_flush_code(begin, end); }
 void at_end(void (*run)()) { rt_at_end(run); }
 

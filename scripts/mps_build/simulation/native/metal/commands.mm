@@ -3,7 +3,9 @@
 #include <cstring>
 #include "event.h"
 #include "live.h"
+#include "kernels.h"
 #include "metal.h"
+#include "queue.h"
 
 @class SimEncoder;
 @interface MPSCommandBuffer () {

@@ -1,5 +1,6 @@
 // The device: what it can, and what it makes.
 #include "../foundation/data.h"
+#include "kernels.h"
 #include "metal.h"
 
 namespace {

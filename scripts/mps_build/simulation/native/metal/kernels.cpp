@@ -6,12 +6,10 @@
 #include <map>
 #include <sstream>
 #include "../runtime/objects.h"
-#include "../runtime/crash.h"
 #include "queue.h"
 #include "runtime.h"
 
 extern "C" {
-int rt_run(const struct run *job, struct report *report);
 uint64_t rt_map_fixed(uint64_t address, size_t size);
 int rt_load_code(uint64_t address, const char *code, size_t size);
 void rt_arena_clear(void);
@@ -112,13 +110,6 @@ void read_line(Kernel &kernel, const std::string &text, const char *code) {
   if (!line) refuse("the index of kernels is damaged at " + kernel.name);
 }
 
-void watch_signals() {
-  struct run nothing = {};
-  struct report said;
-  rt_run(&nothing, &said); // the machine of the kernels takes them first
-  watch_for_crashes();
-}
-
 void run(const Launch &launch) {
   Kernel &kernel = *launch.kernel;
   if (!kernel.is_loaded) {
@@ -166,9 +157,6 @@ void run(const Launch &launch) {
     job.seed = drawn_timing(UINT64_MAX);
   }
   struct report said = {};
-  is_kernel = true;
-  const int status = rt_run(&job, &said);
-  is_kernel = false;
-  if (status) refuse(in_words(launch, said));
+  if (run_on_machine(job, said)) refuse(in_words(launch, said));
 }
 } // namespace sim

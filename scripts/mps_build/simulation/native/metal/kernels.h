@@ -9,6 +9,9 @@
 #include <string_view>
 #include <vector>
 
+struct run;
+struct report;
+
 namespace sim {
 constexpr int kSlots = 31;
 // One argument of a kernel: its place among all, the buffer's index, Metal's address space (3: threadgroup), and the
@@ -70,6 +73,10 @@ std::unique_ptr<Library> library_of(const void *data, size_t size);
 void make_ready(Kernel &kernel);
 // Compiles Metal source text; returns the path of a shared library of Linux.
 std::string compiled_source(const std::string &source);
+// Once, on the GPU's thread: faults of kernels are caught, all others are told.
+void watch_signals();
+// Runs a launch; returns the report's status.
+int run_on_machine(const struct run &job, struct report &said);
 // Makes what was written between two addresses what the processor runs.
 void flush_code(void *begin, void *end);
 void *opened(const std::string &path);
@@ -77,6 +84,4 @@ void *opened(const std::string &path);
 void *found_in(void *library, const char *name);
 // The bytes of a wheel's Metal library, compiled for this machine; nullptr where there is none (elf/ alone).
 const void *section(const std::string &name, unsigned long *size);
-// Once, on the GPU's thread: faults of kernels are caught, all others are told.
-void watch_signals();
 } // namespace sim

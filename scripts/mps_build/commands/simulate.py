@@ -5,6 +5,8 @@ runs where you stand, with your files; `python` and `python3` in it are the simu
 is passed on. Nothing needs a superuser, and after the first build nothing needs a network.
 
 It shows what PyTorch's host code and Metal kernels do, not what a GPU or Apple's MPSGraph does: it is a rehearsal.
+
+`torch==VERSION` in the place of RECIPE is the official macOS wheel itself: its own machine code, on the CPU.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from mps_build.common.result import Result
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.coverage import Coverage, measure
 from mps_build.simulation.libraries import libraries_of
+from mps_build.simulation.official import session as official
+from mps_build.simulation.official.inventory import Inventory, read_imports, take
+from mps_build.simulation.official.table import read_table
 from mps_build.simulation.session import (
     DEFAULT_MACOS,
     check_macos,
@@ -39,7 +44,8 @@ TASK = ("verify", 0)
 EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "
-    "?registrations:integer ?library_bytes:integer ?build_cpu_seconds:number"
+    "?registrations:integer ?library_bytes:integer ?build_cpu_seconds:number "
+    "?official:boolean ?python:string ?wheel:string ?sha256:string ?imports:object ?not_provided:array"
 )
 EXAMPLES = (
     "v2.6.0",
@@ -48,6 +54,8 @@ EXAMPLES = (
     "v2.6.0 --timing 7 -- python train.py",
     "v2.6.0 --source ~/pytorch --rebuild",
     "v2.6.0 --source ~/pytorch --torch built -- python bug.py",
+    "torch==2.15.0 -- python train.py",
+    "wheelhouse/torch-2.6.0-cp311-none-macosx_11_0_arm64.whl --trust -- python train.py",
 )
 # What stands behind a `--` of its own is run.
 TAKES_COMMAND = True
@@ -66,12 +74,16 @@ class Options:
     packages: tuple[str, ...]
     venv: Path | None
     timing: int | None
+    trust: bool
+    interpreter: Path | None
     command: tuple[str, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
-    parser.add_argument("recipe", metavar="RECIPE", help="the release, such as v2.6.0")
+    parser.add_argument(
+        "recipe", metavar="RECIPE", help="the release, such as v2.6.0; torch==2.15.0 or a .whl: the macOS wheel itself"
+    )
     parser.add_argument("--macos", metavar="X.Y", default=DEFAULT_MACOS, help="the macOS that it answers as")
     parser.add_argument("--source", metavar="TREE", type=Path, help="a PyTorch tree of the release (default: Debian's)")
     parser.add_argument(
@@ -95,12 +107,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=count,
         help="draw when commits run, and in which order threads; the same replays",
     )
+    parser.add_argument("--trust", action="store_true", help="a wheel that is a file may run, with your rights")
+    parser.add_argument(
+        "--interpreter",
+        metavar="PATH",
+        type=Path,
+        help="a Python for arm64 Linux to run a wheel with (default: Debian's)",
+    )
     parser.usage = f"{parser.prog} RECIPE [OPTIONS] [-- PROGRAM ...]"
 
 
 def run(options: Options, console: Console) -> Result:
     """Build the simulation, then run the program, or print what is covered."""
     check_macos(options.macos)
+    if _is_wheel(options.recipe):
+        return _run_wheel(options, console)
+    if options.trust or options.interpreter:
+        raise UsageError("--trust and --interpreter are for a wheel", hint="such as torch==2.15.0")
     if not options.command and (options.packages or options.venv or options.timing is not None):
         raise UsageError("--with, --venv and --timing are for a program: it stands behind `--`")
     version = find_recipe(options.recipe).version
@@ -126,6 +149,61 @@ def run(options: Options, console: Console) -> Result:
     covered = measure(built, macos=options.macos)
     _print(built, covered, console, options=options)
     return Result(document=document_of(built, covered, macos=options.macos))
+
+
+def _is_wheel(text: str) -> bool:
+    """Whether it names a wheel, where a recipe has a version or a path of its own."""
+    return text.endswith(".whl") or text.partition("=")[0].strip().lower() == "torch"
+
+
+def _run_wheel(options: Options, console: Console) -> Result:
+    given: dict[str, object] = {
+        "--source": options.source,
+        "--torch": options.torch,
+        "--rebuild": options.rebuild,
+        "--venv": options.venv,
+    }
+    given |= {"--with": options.packages, "--timing": options.timing is not None}
+    if unfit := [name for name, value in given.items() if value]:
+        raise UsageError(
+            f"{', '.join(unfit)}: not for an official wheel",
+            hint="packages: `nox -s simulate -- … -- pip install NAME`",
+        )
+    interpreter = expanded(options.interpreter) if options.interpreter else None
+    target = str(expanded(options.recipe)) if options.recipe.endswith(".whl") else options.recipe
+    ready = official.prepare(official.Asked(target=target, is_trusted=options.trust, interpreter=interpreter), console)
+    release = str(ready.wheel.version)
+    if options.command:
+        # Not among what the program prints.
+        words = f"torch {release}, the macOS wheel's own code, CPU only: this stage has no mps device"
+        Console(to_stderr=True).print(words, style="dim")
+        status = official.run(ready, options.command, environ=os.environ, macos=options.macos)
+        document = {"release": release, "macos": options.macos, "official": True, "argv": list(options.command)}
+        return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
+    taken = take(read_imports(ready.site), read_table())
+    _print_wheel(ready, taken, console, target=options.recipe)
+    return Result(
+        document={
+            "release": release,
+            "macos": options.macos,
+            "official": True,
+            "python": ready.interpreter.version,
+            "wheel": ready.wheel.path.name,
+            "sha256": ready.wheel.sha256,
+            "imports": dict(taken.kinds),
+            "not_provided": [list(each) for each in taken.missing],
+        }
+    )
+
+
+def _print_wheel(ready: official.Official, taken: Inventory, console: Console, *, target: str) -> None:
+    rows = [("wheel", ready.wheel.path.name), ("sha256", ready.wheel.sha256), ("Python", ready.interpreter.version)]
+    rows += [(f"imports of macOS: {kind}", str(count)) for kind, count in taken.kinds.items()]
+    console.table(("what", "value"), rows)
+    for name, library in taken.missing:
+        console.print(f"not provided: {name} of {library}")
+    console.print("its CPU code runs; it has no mps device yet: torch.backends.mps.is_available() is False")
+    console.print(f"run a program with it: nox -s simulate -- {shlex.quote(target)} -- python FILE.py", style="bold")
 
 
 def document_of(built: Built, covered: Coverage, *, macos: str) -> dict[str, Any]:

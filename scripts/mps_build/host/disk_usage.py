@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 # Folders of the cache that are ours; anything else in there is not.
-CACHE_FOLDERS = ("git", "wheels", "libomp", "zig", "ziglang", "embedded", "verify", "kernels", "logs")
+CACHE_FOLDERS = (
+    *("git", "wheels", "libomp", "zig", "ziglang", "embedded", "verify", "kernels", "simulation", "official", "logs"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

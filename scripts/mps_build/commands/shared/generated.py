@@ -27,6 +27,7 @@ from mps_build.kernels.families.shared.large import Rules
 from mps_build.kernels.report.families import families_table
 from mps_build.kernels.report.large import rules_table as large_table
 from mps_build.simulation.ledger import ledger_page
+from mps_build.simulation.official.page import imports_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.explanations import ExplanationFile, load_explanations
 from mps_build.verify.history import HistoryReasons, history, load_reasons, reports
@@ -67,6 +68,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield docs / "reference" / "commands.md", commands_page()
     yield docs / "host" / "causes.md", causes_page()
     yield docs / "verify" / "simulated_rules.md", ledger_page()
+    yield docs / "verify" / "official_imports.md", imports_page()
     yield docs / "verify" / "simulated_findings.md", _findings(root)
     yield docs / "verify" / "simulated_history.md", _history(root)
     yield docs / "verify" / "simulated_upstream.md", _upstream(root)

@@ -37,6 +37,10 @@ _UNREACHABLE = ("Retrying (Retry(", "ConnectionError", "Temporary failure in nam
 _NOTHING = "No matching distribution found"
 
 
+class NoSuchWheel(UsageError):
+    """The index has no wheel of the requirement for the Python that was asked for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedWheel:
     """A downloaded wheel; `from_cache` tells that nothing was asked of the network."""
@@ -101,7 +105,7 @@ def fetch_wheel(
         if path is not None:
             return FetchedWheel(path=path, from_cache=False)
     asked = f"Python {python}" if python else f"any Python from {PYTHONS[-1]} to {PYTHONS[0]}"
-    raise UsageError(
+    raise NoSuchWheel(
         f"no macOS arm64 wheel of {wanted} for {asked}",
         hint=f"`pip index versions {wanted.name}` lists the versions; pip's output is in {log}",
     )

@@ -49,8 +49,9 @@ def check_host(folder: Path) -> None:
 class Apt:
     """apt for one Debian suite, with its lists, its archives and its (empty) list of what is installed in a folder."""
 
-    def __init__(self, folder: Path, *, suite: str, log: Path, reporter: Reporter) -> None:
+    def __init__(self, folder: Path, *, suite: str, architecture: str = "amd64", log: Path, reporter: Reporter) -> None:
         self._folder, self._suite, self._log, self._reporter = folder, suite, log, reporter
+        self._architecture = architecture
 
     def fetch(self, packages: Sequence[str]) -> tuple[Path, ...]:
         """Return the archives of the packages and of all that they depend on.
@@ -92,7 +93,8 @@ class Apt:
             "Dir::Etc::sourcelist": self._folder / "sources.list",
             "Dir::Etc::sourceparts": "/dev/null",
             "Dir::Etc::preferencesparts": "/dev/null",
-            "APT::Architecture": "amd64",
+            "APT::Architecture": self._architecture,
+            "APT::Architectures": self._architecture,
             "APT::Sandbox::User": "root",  # the archives lie in a folder that no other user may enter
             "Debug::NoLocking": "1",  # of the system's own state, which is not touched
         }

@@ -1,0 +1,53 @@
+/* Images in memory: the official wheel's libraries, mapped, bound and started in a Linux process.
+
+   A library is opened with all that it needs. Libraries of the system are not opened: what an image takes from them is
+   looked up among the providers (libraries of ours that stand in their place: libc++, the software Metal), then in the
+   table of ../system. */
+#ifndef MPS_BUILD_IMAGE_H
+#define MPS_BUILD_IMAGE_H
+#include "macho.h"
+#include "names.h"
+
+enum { MOST_IMAGES = 64 };
+
+struct image {
+    struct macho file;
+    char *path;
+    unsigned number;
+    uint64_t slide;                             /* what is added to an address of the file */
+    bool is_provider, is_bound, is_started;
+    struct image *libraries[MACHO_MOST_LIBRARIES];   /* NULL: of the system, or weak and not there */
+    struct names symbols;                       /* of a provider, and of an image without a list of exports */
+    uint64_t thread_data, thread_filled, thread_size;   /* where it lies now; bytes that are not zero; all bytes */
+};
+
+extern struct image *images[MOST_IMAGES];
+extern unsigned image_count;
+
+/* --- what Python calls --- */
+
+/* Let a library of ours stand for what the system would give; before what needs it is opened. 0, or -1. */
+int official_provide(const char *path);
+/* Map a library and all that it needs, bind them, run their initialisers. 0, or -1: `official_fault`. */
+int official_open(const char *path);
+const char *official_fault(void);
+/* The address of a name of any image, such as "_PyInit__C"; NULL: none has it. */
+void *official_symbol(const char *name);
+/* Bind every image without starting it, and print what would be refused: one line for each import. 0, or the count. */
+int official_missing(const char *path);
+int missing_imports(void);
+
+/* --- between the parts of the loader --- */
+
+bool fault(const char *format, ...) __attribute__((format(printf, 1, 2)));
+struct image *image_named(const char *path);
+struct image *image_of(const void *address);
+void *image_export(struct image *image, const char *name, bool *is_weak);
+void *symbol_anywhere(const char *name);        /* images in order, then the system's table */
+bool bind_image(struct image *image);
+void *stub_for(const char *name, const char *library, const char *reason);
+void prepare_threads(struct image *image);      /* the descriptors of its thread variables */
+void start_image(struct image *image);
+void watch_for_crashes(void);
+const char *symbol_at(const struct image *image, const void *address, uint64_t *distance);
+#endif

@@ -1,0 +1,233 @@
+"""A program in an official wheel's own Python: what it needs, its environment, how it is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import BuildEnvironmentError, disk_full
+from mps_build.common.files import write_whole
+from mps_build.common.process import Command, CommandFailed, run_interactive, run_logged
+from mps_build.common.receipts import StepResult, digest_of
+from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.download import pip_command
+from mps_build.common.wheels.pip_call import run_pip
+from mps_build.common.workspace import remove_tree
+
+from ..builder.build import held
+from .build import Below, provide_below
+from .interpreter import Interpreter, debian_interpreter, emulated, named_interpreter
+from .tools import Tools, check_host, check_room, ledger, official_folder, official_log, provide_tools
+from .wheel import Wheel, find_official, find_trusted, unpacked
+
+HOOK = Path(__file__).parent / "python/mps_build_official.py"
+_PLATFORMS = ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64")
+# Of the session's own interpreter, and of programs of this machine: the wheel's Python is another one.
+_NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Official:
+    """A wheel that is ready to run.
+
+    Attributes:
+        environment: a virtual environment; its `python` starts the emulator.
+        site: where the wheel is unpacked.
+    """
+
+    wheel: Wheel
+    interpreter: Interpreter
+    below: Below
+    environment: Path
+    site: Path
+
+    @property
+    def python(self) -> Path:
+        """What a program is run with."""
+        return self.environment / "bin/python"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the user asks for.
+
+    Attributes:
+        target: `torch==VERSION`, or the path of a wheel.
+        is_trusted: a wheel that is a file may run.
+        interpreter: a Python for arm64 Linux; None: Debian's.
+    """
+
+    target: str
+    is_trusted: bool = False
+    interpreter: Path | None = None
+
+
+def prepare(asked: Asked, reporter: Reporter) -> Official:
+    """Return a wheel that is ready to run; all that it needs is fetched and compiled once.
+
+    Raises:
+        HostError, DiskFull: this machine cannot run one. UsageError: there is no such wheel or interpreter.
+        RefusedForSafety: its code may not run. SourceError, BuildEnvironmentError: a part could not be had.
+    """
+    check_host()
+    home = official_folder()
+    with held(home / "lock", reporter):
+        if not (home / "receipts/libcxx.json").is_file():
+            check_room(home)
+        tools = provide_tools(reporter)
+        named = named_interpreter(asked.interpreter, tools, reporter) if asked.interpreter else None
+        version = named.version if named else None
+        if "/" in asked.target or asked.target.endswith(".whl"):
+            wheel = find_trusted(Path(asked.target), is_trusted=asked.is_trusted, python=version)
+        else:
+            wheel = find_official(asked.target, python=version, reporter=reporter)
+        interpreter = named or debian_interpreter(wheel.python, reporter)
+        below = provide_below(tools, reporter)
+        site = unpacked(wheel, below, reporter)
+        environment = _environment(wheel, interpreter, tools, below, site, reporter)
+    return Official(wheel=wheel, interpreter=interpreter, below=below, environment=environment, site=site)
+
+
+def _environment(
+    wheel: Wheel, interpreter: Interpreter, tools: Tools, below: Below, site: Path, reporter: Reporter
+) -> Path:
+    facts = {
+        "program": str(interpreter.program),
+        "emulator": [str(word) for word in emulated(tools, interpreter.root)],
+        "wheel": str(site),
+        "requirements": list(wheel.requirements),
+    }
+    home = official_folder() / "environments" / f"torch-{wheel.version}-{digest_of(facts)[:12]}"
+    packages = home / f"lib/python{interpreter.version}/site-packages"
+
+    def make() -> StepResult:
+        remove_tree(home)
+        _install(wheel, interpreter, packages, reporter)
+        write_whole(home / "pyvenv.cfg", f"home = {interpreter.home}\ninclude-system-site-packages = false\n")
+        _write_programs(home, interpreter, tools)
+        _write_metadata(wheel, packages)
+        return StepResult(trees=(home,))
+
+    ledger().run("environment", key=home.name, version=1, inputs=facts, action=make)
+    settings = {
+        "loader": str(below.loader),
+        "before": [str(interpreter.openblas)],
+        "providers": [str(below.libcxx)],
+        "folders": [str(site)],
+    }
+    _write_if_new(packages / "mps_build_official.json", json.dumps(settings, indent=1) + "\n")
+    _write_if_new(packages / "mps_build_official.pth", f"{site}\nimport mps_build_official\n")
+    _write_if_new(packages / HOOK.name, HOOK.read_text(encoding="utf-8"))
+
+    def start() -> StepResult:
+        reporter.started("Import torch once: Python compiles its modules to byte code")
+        started = home / ".started"
+        try:
+            environ = {**fetch_environ(os.environ)}
+            run_logged(
+                Command(argv=(str(home / "bin/python"), "-c", "import torch, numpy"), environ=environ),
+                log=official_log(),
+            )
+        except CommandFailed as failure:
+            said = "\n".join(failure.tail[-4:])
+            raise BuildEnvironmentError(
+                f"torch {wheel.version} could not be imported:\n{said}", hint=f"the whole output is in {official_log()}"
+            ) from failure
+        write_whole(started, "")
+        reporter.done()
+        return StepResult(files=(started,))
+
+    ledger().run(
+        "started",
+        key=home.name,
+        version=1,
+        inputs={**facts, "hook": digest_of(HOOK.read_text(encoding="utf-8"))},
+        action=start,
+    )
+    return home
+
+
+def _install(wheel: Wheel, interpreter: Interpreter, packages: Path, reporter: Reporter) -> None:
+    """Let this machine's pip fetch and unpack packages of arm64: nothing of theirs runs here."""
+    reporter.started(f"Install {', '.join(wheel.requirements)}")
+    platforms = [word for name in _PLATFORMS for word in ("--platform", name)]
+    argv = (
+        *(*pip_command(), "install", "-q", "--disable-pip-version-check", "--no-input", "--no-compile"),
+        *("--only-binary=:all:", "--implementation", "cp", "--python-version", interpreter.version, *platforms),
+        *("--target", str(packages), *wheel.requirements),
+    )
+    try:
+        run_pip(Command(argv=argv, environ=fetch_environ(os.environ)), log=official_log(), tell=reporter.line)
+    except CommandFailed as failure:
+        said = "\n".join(failure.tail[-6:])
+        if full := disk_full(said, during="while packages are installed"):
+            raise full from failure
+        raise BuildEnvironmentError(
+            f"torch's packages could not be had:\n{said}", hint=f"the whole output is in {official_log()}"
+        ) from failure
+    reporter.done()
+
+
+def _write_programs(home: Path, interpreter: Interpreter, tools: Tools) -> None:
+    """Write `python` and `pip`: scripts of this machine, so that a program of arm64 can start them as well.
+
+    Byte code goes to a folder of the environment: below the emulator /usr may be this machine's own.
+    """
+    words = shlex.join(emulated(tools, interpreter.root))
+    text = (
+        "#!/bin/sh\n# Written by mps_build: the Python of an official macOS wheel, under qemu-user.\n"
+        f"export PYTHONPYCACHEPREFIX={shlex.quote(str(home / 'bytecode'))}\n"
+        f'exec {words} -0 "$0" {shlex.quote(str(interpreter.program))} "$@"\n'
+    )
+    for name in ("python", "python3", f"python{interpreter.version}"):
+        write_whole(home / "bin" / name, text, mode=0o755)
+    for name in ("pip", "pip3"):
+        write_whole(
+            home / "bin" / name, f'#!/bin/sh\nexec {shlex.quote(str(home / "bin/python"))} -m pip "$@"\n', mode=0o755
+        )
+
+
+def _write_metadata(wheel: Wheel, packages: Path) -> None:
+    """Say to pip that this torch is there, and needs no more: its own words ask for CUDA where the system is Linux."""
+    folder = packages / f"torch-{wheel.version}.dist-info"
+    lines = ["Metadata-Version: 2.1", "Name: torch", f"Version: {wheel.version}"]
+    lines += [f"Requires-Dist: {each}" for each in wheel.requirements if each != "pip"]
+    write_whole(folder / "METADATA", "\n".join((*lines, "", "")))
+    write_whole(folder / "INSTALLER", "mps-build\n")
+
+
+def _write_if_new(path: Path, text: str) -> None:
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_whole(path, text)
+
+
+def program_environ(official: Official, *, environ: Mapping[str, str], macos: str) -> dict[str, str]:
+    """Return the environment of a program, made from the caller's: `python` and `pip` are the wheel's."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name not in _NOT_PASSED and not name.startswith("MPS_BUILD_CALLER_")
+    }
+    path = environ.get("MPS_BUILD_CALLER_PATH") or environ.get("PATH", os.defpath)
+    return {
+        **kept,
+        "PATH": os.pathsep.join((str(official.environment / "bin"), path)),
+        "VIRTUAL_ENV": str(official.environment),
+        "MPS_BUILD_MACOS": macos,
+    }
+
+
+def run(official: Official, argv: Sequence[str], *, environ: Mapping[str, str], macos: str) -> int:
+    """Run a program where the caller stands; return its exit status, as a shell gives it."""
+    whole = program_environ(official, environ=environ, macos=macos)
+    name, *rest = argv
+    found = shutil.which(name, path=whole["PATH"]) if "/" not in name else None
+    sys.stdout.flush()
+    return run_interactive(Command(argv=(found or name, *rest), environ=whole))

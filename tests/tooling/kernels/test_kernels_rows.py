@@ -45,7 +45,7 @@ class Nowhere(RunCheck):
 
 
 def _for_rows(text: str) -> Code:
-    code = compiled(text, level=2, passes="O1", rows=True)
+    code = compiled(text, level=2, passes="O1", simulated=True)
     assert isinstance(code, Code), code
     return code
 

@@ -36,7 +36,7 @@ def test_every_kernel_of_an_official_wheel_leaves_the_same_by_rows() -> None:
 
 
 def _codes(library: Library, reader: Reader) -> dict[str, Code]:
-    found = {each.name: reader.compile(library.bitcode(each), optimised=True) for each in library.functions}
+    found = {each.name: reader.compile(library.bitcode(each), simulated=True) for each in library.functions}
     return {name: code for name, code in found.items() if isinstance(code, Code)}
 
 

@@ -3,9 +3,12 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <dispatch/dispatch.h>
 #include <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 #include "event.h"
+#include "kernels.h"
 #include "metal.h"
+#include "queue.h"
 #include "runtime.h"
 
 // MPSGraph is no part of this program: a class of its name, to be absent.
@@ -185,6 +188,145 @@ void nothing_bound() {
   encode(one, nil, 1);
   done(one);
 }
+// A reference that nothing is bound to reads zeros, as on a GPU; a kernel that writes there is told.
+void zeros_read(void **arguments, unsigned *) { ((int *)arguments[1])[0] += 5 + *(const int *)arguments[0]; }
+void nothing_bound_to_a_reference() {
+  auto *kernel = made_kernel(zeros_read, 4);
+  kernel->arguments.push_back({1, 1, 1, -1});
+  kernel->argument_count = 2;
+  auto *one = commands();
+  auto given = buffer(4);
+  id<MTLComputeCommandEncoder> encoder = [one computeCommandEncoder];
+  [encoder setComputePipelineState:(id)pipeline(kernel)];
+  [encoder setBuffer:given offset:0 atIndex:1];
+  [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+  [encoder endEncoding];
+  done(one);
+  printf("%d\n", numbers(given)[0]);
+}
+void nothing_bound_to_much() {
+  auto *one = commands();
+  encode(one, nil, 1, true, made_kernel(doubled, 1 << 20));
+  done(one);
+}
+void written_where_nothing_is_bound() {
+  auto *one = commands();
+  encode(one, nil, 1, true, made_kernel(doubled, 4));
+  done(one);
+}
+// The memory of a threadgroup that is asked for with a length which is not a multiple of 16.
+void threadgroup_memory() {
+  auto *kernel = made_kernel([](void **arguments, unsigned *) { ((int *)arguments[0])[0] = 7; }, -1);
+  kernel->arguments[0].space = 3;
+  auto *one = commands();
+  id<MTLComputeCommandEncoder> encoder = [one computeCommandEncoder];
+  [encoder setComputePipelineState:(id)pipeline(kernel)];
+  [encoder setThreadgroupMemoryLength:4 atIndex:0];
+  [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+  [encoder endEncoding];
+  done(one);
+  printf("done\n");
+}
+// Three numbers for a reference of four: a uint3.
+void three_numbers() {
+  auto *kernel = made_kernel([](void **arguments, unsigned *) {
+    auto *given = (const unsigned *)arguments[0];
+    ((unsigned *)arguments[1])[0] = given[0] + given[1] + given[2] + given[3];
+  }, 16);
+  kernel->arguments.push_back({1, 1, 1, -1});
+  kernel->argument_count = 2;
+  const unsigned bytes[3] = {1, 2, 3};
+  auto *one = commands();
+  auto given = buffer(4);
+  id<MTLComputeCommandEncoder> encoder = [one computeCommandEncoder];
+  [encoder setComputePipelineState:(id)pipeline(kernel)];
+  [encoder setBytes:bytes length:sizeof bytes atIndex:0];
+  [encoder setBuffer:given offset:0 atIndex:1];
+  [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+  [encoder endEncoding];
+  done(one);
+  printf("%d\n", numbers(given)[0]);
+}
+// Host code that a refusal throws out of its block: what comes after it goes on.
+void after_a_refusal() {
+  auto *one = commands();
+  auto given = buffer(16);
+  numbers(given)[0] = 21;
+  id<MTLBlitCommandEncoder> left = [one blitCommandEncoder];
+  try {
+    [left copyFromBuffer:given sourceOffset:0 toBuffer:given destinationOffset:0 size:32];
+  } catch (const std::exception &) {
+  }
+  encode(one, given, 1);
+  done(one);
+  [left endEncoding];
+  printf("%d\n", numbers(given)[0]);
+}
+void semaphores() {
+  auto one = dispatch_semaphore_create(0);
+  std::thread other([&] { dispatch_semaphore_signal(one); });
+  dispatch_semaphore_wait(one, DISPATCH_TIME_FOREVER);
+  other.join();
+  printf("%ld", dispatch_semaphore_wait(one, 0));
+  int ran = 0;
+  dispatch_sync_f(dispatch_get_global_queue(0, 0), &ran, [](void *place) { *(int *)place = 3; });
+  printf(" %d\n", ran);
+}
+void placed_in_a_heap() {
+  auto *about = [MTLHeapDescriptor new];
+  [about setSize:4096];
+  [about setType:MTLHeapTypePlacement];
+  id<MTLHeap> heap = [sim::device() newHeapWithDescriptor:about];
+  printf("%ld %d %d\n", (long)[heap type], [heap newBufferWithLength:64 options:0 offset:4032] != nil,
+         [heap newBufferWithLength:64 options:0 offset:4033] != nil);
+}
+void signalled_in_time() {
+  id<MTLSharedEvent> event = sim::new_event();
+  printf("%d", [event waitUntilSignaledValue:2 timeoutMS:2]);
+  std::thread other([&] { [event setSignaledValue:2]; });
+  printf("%d\n", [event waitUntilSignaledValue:2 timeoutMS:60000]);
+  other.join();
+}
+void collections() {
+  id one = [NSMutableArray array];
+  [one addObjectsFromArray:@[ @1, @2 ]];
+  [one addObjectsFromArray:@[]];
+  id error = [NSError new];
+  printf("%lu %ld %s %d %s\n", (unsigned long)[one count], (long)[error code], [[error domain] UTF8String],
+         [@2 isEqual:[NSNumber numberWithDouble:2]], [MTLLibraryErrorDomain UTF8String]);
+}
+// Work is queued when the process ends: what runs ends before what it uses goes, and what waits is dropped. A destructor
+// that is older still commits and waits, as that of PyTorch's allocator does.
+struct Used {
+  int number = 7;
+  ~Used() { number = -1; }
+};
+struct Waits {
+  ~Waits() {
+    auto *one = commands();
+    encode(one, buffer(16), 1);
+    done(one);
+    printf("waited");
+    fflush(stdout);
+  }
+};
+void queued_at_the_end() {
+  static Waits waits;
+  static Used used;
+  static std::atomic<bool> has_begun{false};
+  auto *one = commands();
+  for (int i = 0; i < 2; i++) {
+    sim::encode((id)one, "a slow command", [] {
+      has_begun = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      printf("ran with %d, ", used.number);
+      fflush(stdout);
+    });
+    [one commitAndContinue];
+  }
+  while (!has_begun) std::this_thread::yield();
+  exit(0);
+}
 void too_small() {
   auto *one = commands();
   encode(one, buffer(16), 1, true, made_kernel(doubled, 24));
@@ -325,7 +467,10 @@ struct {
     SCENARIO(many_bytes) SCENARIO(many_threads) SCENARIO(resident) SCENARIO(not_resident) SCENARIO(released_early)
     SCENARIO(used_after_its_release) SCENARIO(signalled) SCENARIO(not_signalled) SCENARIO(unknown_selector)
     SCENARIO(newer_method) SCENARIO(newer_setter) SCENARIO(newer_class) SCENARIO(newer_constant)
-    SCENARIO(names_the_operator) SCENARIO(in_rows) SCENARIO(outside_in_a_row)
+    SCENARIO(names_the_operator) SCENARIO(in_rows) SCENARIO(outside_in_a_row) SCENARIO(nothing_bound_to_a_reference)
+    SCENARIO(nothing_bound_to_much) SCENARIO(written_where_nothing_is_bound) SCENARIO(threadgroup_memory)
+    SCENARIO(three_numbers) SCENARIO(after_a_refusal) SCENARIO(semaphores) SCENARIO(placed_in_a_heap)
+    SCENARIO(signalled_in_time) SCENARIO(collections) SCENARIO(queued_at_the_end)
 };
 } // namespace
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,21 @@ from pydantic import ValidationError
 
 def test_each_rule_has_one_source_and_each_pattern_a_rule() -> None:
     assert read_ledger().faults(graph_rules()) == []
+
+
+def test_each_rule_of_metal_is_shown_by_a_scenario_or_a_test_that_is_there() -> None:
+    here = Path(__file__).parent
+    scenarios = set(re.findall(r"SCENARIO\((\w+)\)", (here / "metal_rules.mm").read_text(encoding="utf-8")))
+    asked = set(re.findall(r'\("(\w+)",', (here / "test_native_metal.py").read_text(encoding="utf-8")))
+    tests = {
+        name
+        for path in here.parent.rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+
+    rules = read_ledger().metal
+    assert len(rules) > 10
+    assert [each.shown_by for each in rules if each.shown_by not in (scenarios & asked) | tests] == []
 
 
 def test_rules_are_read_from_methods_and_macros(tmp_path: Path) -> None:
@@ -32,7 +48,9 @@ def test_rules_are_read_from_methods_and_macros(tmp_path: Path) -> None:
 def test_a_rule_without_a_source_and_a_pattern_without_a_rule_are_told() -> None:
     entry = Entry(rules=("sin*", "gone*"), source="assumed", says="x")
 
-    assert Ledger(schema_version=1, entries=(entry,)).faults({"sinWithTensor:name:", "cosWithTensor:name:"}) == [
+    assert Ledger(schema_version=1, entries=(entry,), metal=()).faults(
+        {"sinWithTensor:name:", "cosWithTensor:name:"}
+    ) == [
         "cosWithTensor:name:: 0 entries, not one",
         "gone*: fits no rule",
     ]

@@ -15,7 +15,7 @@ from mps_build.simulation.builder.ninja_file import C_FLAGS, NATIVE, OBJECTIVE_C
 pytestmark = pytest.mark.zig
 
 _RULES = Path(__file__).with_name("metal_rules.mm")
-_PARTS = ("runtime", "foundation", "metal")
+_PARTS = ("elf", "runtime", "foundation", "metal")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole.write_text("".join(f'#include "{path}"\n' for path in (*mixed, _RULES)), encoding="utf-8")
     table = folder / "availability.cpp"
     table.write_text(table_source(read_availability()), encoding="utf-8")
-    plain = [str(path) for path in (NATIVE / "boundary.cpp", table, *sources) if path.suffix == ".cpp"]
+    plain = [str(path) for path in (table, *sources) if path.suffix == ".cpp"]
     zig, objects = str(find_zig()), []
     for path in sorted(RUNTIME.glob("*.c")):
         objects.append(str(folder / f"{path.stem}.o"))
@@ -65,7 +65,9 @@ def _asked(program: Path, scenario: str, timing: int | None = None, macos: str |
         ("wrong_index", "index 31 of a buffer is not below 31"),
         ("wrong_offset", "offset 17 lies behind a buffer of 16 bytes (index 0)"),
         ("not_a_buffer", "what is bound at index 0 is not a buffer"),
-        ("nothing_bound", "kernel doubled: nothing is bound at index 0"),
+        ("nothing_bound", "reads or writes outside of its buffers (thread 0, 0, 0, nothing is bound at index 0)"),
+        ("nothing_bound_to_much", "kernel doubled: nothing is bound at index 0"),
+        ("written_where_nothing_is_bound", "kernel doubled: it reads or writes outside of its buffers"),
         ("too_small", "kernel doubled: its argument at index 0 needs 24 bytes, and has 16"),
         ("outside", "kernel doubled: it reads or writes outside of its buffers (thread 4, 0, 0; address"),
         ("outside_of_a_copy", "copyFromBuffer: 32 bytes from 0 of 16 to 0 of 32"),
@@ -113,6 +115,15 @@ def test_what_a_macos_lacks_is_absent(program: Path, scenario: str, since: str, 
         ("released_early", "42"),
         ("signalled", "3"),
         ("without_an_end_of_waiting", "completed"),
+        ("nothing_bound_to_a_reference", "5"),
+        ("threadgroup_memory", "done"),
+        ("three_numbers", "6"),
+        ("after_a_refusal", "42"),
+        ("semaphores", "-1 3"),
+        ("placed_in_a_heap", "1 1 0"),
+        ("signalled_in_time", "01"),
+        ("collections", "2 0 software Metal 1 MTLLibraryErrorDomain"),
+        ("queued_at_the_end", "ran with 7, waited"),
     ],
 )
 @pytest.mark.parametrize("timing", [None, 3])

@@ -10,7 +10,7 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ...common.errors import BuildEnvironmentError
 from ...common.installed import line_that_adds
@@ -20,6 +20,8 @@ OLDEST = (0, 50)
 NOT_UTF8 = "the bitcode holds a name or a text that is not UTF-8"
 # What code is compiled for: one of few levels, so that results and cached code are equal on most machines.
 _LEVELS = {"x86_64": (("x86-64-v3", ("avx2", "fma", "f16c", "bmi2")), ("x86-64-v2", ())), "aarch64": (("generic", ()),)}
+# A processor that code can be compiled for, wherever it is compiled.
+Processor = Literal["x86_64", "aarch64"]
 # Code generation at level 0: each kernel runs a few thousand threads, so that compiling is what takes the time
 # (9 ms a kernel; at level 1 it is 22 ms, with all passes of O1 39 ms).
 PASSES = "always-inline,dce,sroa,instcombine,simplifycfg"
@@ -54,6 +56,21 @@ class Target:
     datalayout: str
     cpu: str
     machine: Any
+
+
+@cache
+def target_of(machine: Processor | None, level: int = 0) -> Target:
+    """Return a processor under Linux, of the kind that most have; None: this machine."""
+    if machine is None:
+        return host_target(level)
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.set_option("", "--fast-isel=0")
+    triple, cpu = f"{machine}-unknown-linux-gnu", _LEVELS[machine][0][0]
+    code = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=level, codemodel="jitdefault", jit=True)
+    return Target(triple=triple, datalayout=str(code.target_data), cpu=cpu, machine=code)
 
 
 @cache
@@ -118,11 +135,11 @@ def parse_text(text: str) -> Any:
     return module
 
 
-def compile_module(module: Any, *, passes: str = PASSES, level: int = 0) -> bytes:
-    """Return an object file of this machine."""
+def compile_module(module: Any, *, passes: str = PASSES, level: int = 0, machine: Processor | None = None) -> bytes:
+    """Return an object file of a processor; None: of this machine."""
     import llvmlite.binding as llvm
 
-    target = host_target(level)
+    target = target_of(machine, level)
     _optimise(llvm, module, target, passes)
     emitted: bytes = target.machine.emit_object(module)
     return emitted
@@ -162,7 +179,7 @@ _ADD = {
 
 
 @cache
-def translator_version() -> str:
+def translator_version(machine: Processor | None = None) -> str:
     """Return a digest of everything between bitcode and object code: the sources, LLVM, the CPU level."""
     import llvmlite
 
@@ -170,6 +187,6 @@ def translator_version() -> str:
     here = Path(__file__).resolve().parent
     for path in (*sorted(here.glob("*.py")), here.parent / "read" / "metadata.py"):
         digest.update(path.read_bytes())
-    target = host_target()
+    target = target_of(machine)
     digest.update(f"{llvmlite.__version__} {target.triple} {target.cpu} {target.datalayout}".encode())
     return digest.hexdigest()[:16]

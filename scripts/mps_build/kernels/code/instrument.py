@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from .sizes import split_top, store_size, take_type
 
 _SPACE = re.compile(r"^ptr addrspace\(([123])\) ")
+_ATOMIC = re.compile(r" %a0(?:\.\d+)?$")
 
 
 def instrument(text: str, named: Mapping[str, str]) -> str:
@@ -34,10 +35,12 @@ def _access(line: str, named: Mapping[str, str]) -> tuple[str, str, int, int] | 
     ('3', 'inttoptr (i64 64 to ptr addrspace(3))', 4, 1)
     >>> _access("  store volatile i32 %n, ptr addrspace(1) %a0", {})
     ('1', '%a0', 4, 3)
+    >>> _access("  store volatile i32 %n, ptr addrspace(1) %a0.7", {})
+    ('1', '%a0.7', 4, 3)
     """
     bare = line.strip()
     # Atomic operations (atomics.body) may meet each other, not a plain access.
-    atomic = 2 if " volatile " in bare and bare.endswith(" %a0") else 0
+    atomic = 2 if " volatile " in bare and _ATOMIC.search(bare) else 0
     if bare.startswith("store "):
         parts = split_top(bare[6:].removeprefix("volatile "))
         value, target, is_write = parts[0], parts[1], 1

@@ -26,25 +26,36 @@ def compile_kernel(
     planted: str | None = None,
     level: int = 0,
     passes: str | None = None,
-    rows: bool = False,
+    simulated: bool = False,
+    machine: compiler.Processor | None = None,
 ) -> Code | Refused:
     """Return a kernel's code, or why there is none. Never raises for what the bitcode holds.
 
     Args:
         planted: the text of the module with a fault, to compile in its place.
-        rows: with an entry for a row of threads, where they run one after another.
+        simulated: for the simulated device: with an entry for a row of threads, where they run one after another, and
+            addresses rounded down as Apple's processors do.
+        machine: the processor that the code is for; None: this one.
     """
     metadata, body = None, ""
     try:
         module, metadata, text = _read(bitcode, planted)
         body = body_of(text, metadata.function).digest
         check(module, text)
-        target = compiler.host_target(level)
+        target = compiler.target_of(machine, level)
         track = COOPERATIVE.search("\n".join(text.declarations)) is not None
-        done = translate(text, metadata, datalayout=target.datalayout, triple=target.triple, track=track, rows=rows)
+        done = translate(
+            text,
+            metadata,
+            datalayout=target.datalayout,
+            triple=target.triple,
+            track=track,
+            rows=simulated,
+            rounds_down=simulated,
+        )
         translated = compiler.parse_text(done.text)
         check_translated(translated, _RUNTIME)
-        objectcode = compiler.compile_module(translated, passes=passes or compiler.PASSES, level=level)
+        objectcode = compiler.compile_module(translated, passes=passes or compiler.PASSES, level=level, machine=machine)
     except (Malformed, Rejected, Untranslated) as error:
         fault: Fault = "beyond" if isinstance(error, Beyond) else "not_compiled"
         if isinstance(error, Rejected) and fault != "beyond":

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..read.metadata import Metadata
+from .alignment import round_addresses_down
 from .bfloat import widen_bfloat_bits
 from .compiled import ARENA_BASE, ARENA_STEP, Variable
 from .declarations import NotTranslated, parse_declaration
@@ -56,13 +57,21 @@ class Translation:
 
 
 def translate(
-    module: ModuleText, metadata: Metadata, *, datalayout: str, triple: str, track: bool, rows: bool = False
+    module: ModuleText,
+    metadata: Metadata,
+    *,
+    datalayout: str,
+    triple: str,
+    track: bool,
+    rows: bool = False,
+    rounds_down: bool = False,
 ) -> Translation:
     """Return the module that LLVM compiles.
 
     Args:
         track: call the runtime before each load and store of device and threadgroup memory (race detection).
         rows: with an entry for a row of threads, where they run one after another.
+        rounds_down: misaligned vector stores and atomic operations go where Apple's processors let them go.
 
     Raises:
         Untranslated: an AIR function that is not known here, or a type whose size is not.
@@ -79,6 +88,8 @@ def translate(
     plain = [line for line in module.globals if not _VARIABLE.match(line)]
     types = [f"{name} = type {rest}" for name, rest in module.types.items()]
     code = widen_bfloat_bits(guard_divisions(_shrink(body + "\n" + helpers)))
+    if rounds_down:
+        code = round_addresses_down(code, module.types)
     if track:
         code = instrument(code, module.types)
     is_cooperative = COOPERATIVE.search("\n".join(module.declarations)) is not None

@@ -29,10 +29,14 @@ class Reader:
         """Return a module as LLVM prints it."""
         return {}, (compiler.read_bitcode(bitcode).encode(),)
 
-    def compile(self, bitcode: bytes, planted: str | None, optimised: bool) -> Answer:
+    def compile(
+        self, bitcode: bytes, planted: str | None, simulated: bool, machine: compiler.Processor | None
+    ) -> Answer:
         """Compile a kernel, or say why there is no code."""
-        level, passes = (2, "O1") if optimised else (0, None)
-        code = compile_kernel(bitcode, planted=planted, level=level, passes=passes, rows=optimised)
+        level, passes = (2, "O1") if simulated else (0, None)
+        code = compile_kernel(
+            bitcode, planted=planted, level=level, passes=passes, simulated=simulated, machine=machine
+        )
         head = {"metadata": code.metadata, "body": code.body}
         if isinstance(code, Refused):
             return {**head, "fault": code.fault, "reason": code.reason[:2000]}, ()

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from ...inspection.malformed import Malformed
 from ..code.compiled import Code, Refused
+from ..code.compiler import Processor
 from ..machine.checks import RunCheck
 from ..machine.left import BadReport, Left, buffers_of
 from ..machine.runner import Runner
@@ -198,13 +199,22 @@ class Reader(_Closed):
         _, data = self._asked(Nothing, MOST_PRINTED, COMPILE_SECONDS, "text", bitcode)
         return data.decode("utf-8", "replace")
 
-    def compile(self, bitcode: bytes, planted: str | None = None, *, optimised: bool = False) -> Code | Refused:
+    def compile(
+        self,
+        bitcode: bytes,
+        planted: str | None = None,
+        *,
+        simulated: bool = False,
+        machine: Processor | None = None,
+    ) -> Code | Refused:
         """Return a kernel's code, or why there is none.
 
         Args:
-            optimised: code for millions of threads: it takes four times as long to compile.
+            simulated: code for the simulated device and millions of threads: it takes four times as long to compile.
+            machine: the processor that it is for; None: this machine.
         """
-        record, data = self._asked(CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", bitcode, planted, optimised)
+        asked = (bitcode, planted, simulated, machine)
+        record, data = self._asked(CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", *asked)
         found = record.root
         if found.metadata is not None and not is_bounded(found.metadata):
             return Refused(reason="its metadata has sizes that no kernel has", fault="refused")

@@ -32,6 +32,8 @@ from ..releases import Release
 _FORMAT, _CALLS, _CALL_BYTES = "mps-build-kernels-2", 0x5900_0000_0000, 16
 _CODE, _PAGE = 0x5B00_0000_0000, 4096
 _NAMES: Mapping[str, str] = {**SYMBOLS, **{name: name for name in LIBRARY_CALLS}}
+# The runtime's functions, in the order of their places.
+CALLED = tuple(_NAMES.values())
 
 
 def compile_kernels(
@@ -92,7 +94,7 @@ def _codes(library: Library, path: Path, reporter: Reporter) -> Iterator[tuple[s
     reporter.started(f"Compile the kernels of {library.name}", total=len(kernels), unit="kernels")
     with Reader(path) as reader:
         for done, each in enumerate(kernels, 1):
-            code = reader.compile(library.bitcode(each), optimised=True)
+            code = reader.compile(library.bitcode(each), simulated=True)
             if isinstance(code, Code):
                 yield each.name, code
             else:
@@ -103,32 +105,46 @@ def _codes(library: Library, path: Path, reporter: Reporter) -> Iterator[tuple[s
 
 def packed(codes: Mapping[str, Code]) -> bytes:
     """Return kernels as one file: a line with the format and two sizes, an index as text, and the code. Pure."""
-    calls = {name: _CALLS + number * _CALL_BYTES for number, name in enumerate(_NAMES)}
-    lines, code, base = [" ".join(_NAMES.values())], bytearray(), _CODE
+    lines, code, base = [" ".join(CALLED)], bytearray(), _CODE
     for name, each in codes.items():
-        image = Image(each.objectcode)
-        data, entry = image.linked(base, calls, ENTRY)
-        places = (base, entry, 0 if (row := image.offset(ROW)) is None else base + row, len(code), len(data))
-        lines.append(_line(name, each, places))
+        line, data = linked(each, base, at=len(code))
+        lines.append(f"{name} {line}")
         code += data
         base += -(-len(data) // _PAGE) * _PAGE
     index = ("\n".join(lines) + "\n").encode()
     return f"{_FORMAT} {len(index)} {len(code)}\n".encode() + index + bytes(code)
 
 
-def _line(name: str, code: Code, places: tuple[int, ...]) -> str:
-    """Return a kernel's line: where it lies, how it is launched, its buffers, its threadgroup variables.
+def linked(code: Code, base: int, *, at: int = 0) -> tuple[str, bytes]:
+    """Return a kernel's line without its name, and its bytes for the address `base`.
+
+    The line says where it lies, how it is launched, its buffers, its threadgroup variables.
 
     Args:
-        places: where it is linked for, its entries for a thread and for a row (0: none), its bytes in the file.
+        at: where its bytes lie in a file.
+
+    Raises:
+        Malformed: it is not an object file of a kernel.
     """
+    calls = {name: _CALLS + number * _CALL_BYTES for number, name in enumerate(_NAMES)}
+    image = Image(code.objectcode)
+    data, entry = image.linked(base, calls, ENTRY)
+    row = image.offset(ROW)
     buffers = [each for each in code.metadata.arguments if each.slot is not None]
     most = min(code.metadata.max_threads or 1024, 1024)
-    fields: list[object] = [name, *places, int(code.is_cooperative), most]
+    fields: list[object] = [
+        base,
+        entry,
+        0 if row is None else base + row,
+        at,
+        len(data),
+        int(code.is_cooperative),
+        most,
+    ]
     fields += [len(code.metadata.arguments), len(buffers)]
     for each in buffers:
         fields += [each.index, each.slot, each.space, -1 if each.size is None else each.size]
     fields.append(len(code.variables))
     for variable in code.variables:
         fields += [variable.address, variable.size, int(variable.is_zero)]
-    return " ".join(map(str, fields))
+    return " ".join(map(str, fields)), data

@@ -27,6 +27,8 @@ _DEFINITIONS = (
 _OF_DEBIAN = ("HAVE_AVX2_CPU_DEFINITION", "HAVE_AVX512_CPU_DEFINITION")
 # What stands in for the parts of a libtorch without MPS; one that has them needs none of it.
 _WITHOUT_MPS = ("hidden.cpp", "shaders.cpp")
+# What only the process of a macOS wheel has (official/metal_build.py).
+_OF_A_WHEEL = "macho"
 # The kernels' runtime, as machine/build.py compiles it.
 C_FLAGS = ("-O2", "-fPIC", "-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
 _LIBRARIES = ("-ltorch_cpu", "-lc10", "-ldl", "-lpthread")
@@ -124,7 +126,8 @@ def own_sources(native: Path = NATIVE, *, with_mps: bool = False) -> tuple[Path,
         with_mps: they stand beside a libtorch that was built with MPS.
     """
     found = sorted(path for suffix in ("mm", "cpp") for path in native.rglob(f"*.{suffix}"))
-    return tuple(path for path in found if not (with_mps and path.name in _WITHOUT_MPS))
+    ours = (path for path in found if path.relative_to(native).parts[0] != _OF_A_WHEEL)
+    return tuple(path for path in ours if not (with_mps and path.name in _WITHOUT_MPS))
 
 
 def _words(words: Sequence[str]) -> str:

@@ -27,11 +27,14 @@ template <class S> bfloat sim_bfloat(S a) {
   else return bfloat(a);
 }
 
+template <class S>
+constexpr bool sim_is_scalar = std::is_arithmetic_v<S> || std::is_same_v<S, half> || std::is_same_v<S, bfloat>;
+#define SIM_IF_SCALAR(A) class A, class = std::enable_if_t<sim_is_scalar<A>>
 // Two, three or four components. Metal aligns three like four; what is packed only like its components.
 template <class T, int N, bool packed = false> struct sim_vec;
 #define SIM_OPERATOR(op)                                                                                        \
   template <class S> auto operator op(const S &b) const {                                                       \
-    if constexpr (std::is_arithmetic_v<S> || std::is_same_v<S, half> || std::is_same_v<S, bfloat>)              \
+    if constexpr (sim_is_scalar<S>)                                                                             \
       return each([&](T a) { return T(a op b); });                                                              \
     else                                                                                                        \
       return both(b, [](T a, T c) { return T(a op c); });                                                       \
@@ -46,7 +49,7 @@ template <class T, int N, bool packed = false> struct sim_vec;
 template <class T, bool packed> struct SIM_ALIGN(2) sim_vec<T, 2, packed> {
   T x, y;
   sim_vec() = default;
-  explicit sim_vec(T a) : x(a), y(a) {}
+  template <SIM_IF_SCALAR(A)> sim_vec(A a) : x(T(a)), y(T(a)) {}
   template <class A, class B> sim_vec(A a, B b) : x(T(a)), y(T(b)) {}
   template <class O, bool p> sim_vec(const sim_vec<O, 2, p> &o) : x(T(o.x)), y(T(o.y)) {}
   template <class F> sim_vec each(F f) const { return {f(x), f(y)}; }
@@ -56,7 +59,7 @@ template <class T, bool packed> struct SIM_ALIGN(2) sim_vec<T, 2, packed> {
 template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 3, packed> {
   T x, y, z;
   sim_vec() = default;
-  explicit sim_vec(T a) : x(a), y(a), z(a) {}
+  template <SIM_IF_SCALAR(A)> sim_vec(A a) : x(T(a)), y(T(a)), z(T(a)) {}
   template <class A, class B, class C> sim_vec(A a, B b, C c) : x(T(a)), y(T(b)), z(T(c)) {}
   template <class O, bool p> sim_vec(const sim_vec<O, 3, p> &o) : x(T(o.x)), y(T(o.y)), z(T(o.z)) {}
   template <class F> sim_vec each(F f) const { return {f(x), f(y), f(z)}; }
@@ -66,7 +69,7 @@ template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 3, packed> {
 template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 4, packed> {
   T x, y, z, w;
   sim_vec() = default;
-  explicit sim_vec(T a) : x(a), y(a), z(a), w(a) {}
+  template <SIM_IF_SCALAR(A)> sim_vec(A a) : x(T(a)), y(T(a)), z(T(a)), w(T(a)) {}
   template <class A, class B, class C, class D> sim_vec(A a, B b, C c, D d) : x(T(a)), y(T(b)), z(T(c)), w(T(d)) {}
   template <class O, bool p> sim_vec(const sim_vec<O, 4, p> &o) : x(T(o.x)), y(T(o.y)), z(T(o.z)), w(T(o.w)) {}
   template <class F> sim_vec each(F f) const { return {f(x), f(y), f(z), f(w)}; }
@@ -75,6 +78,12 @@ template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 4, packed> {
   }
   SIM_COMMON
 };
+// A scalar before a vector: it is taken for each component.
+#define SIM_SCALAR_FIRST(op)                                                                                    \
+  template <SIM_IF_SCALAR(A), class T, int N, bool p> sim_vec<T, N, p> operator op(A a, const sim_vec<T, N, p> &b) { \
+    return b.each([&](T c) { return T(T(a) op c); });                                                           \
+  }
+SIM_SCALAR_FIRST(+) SIM_SCALAR_FIRST(-) SIM_SCALAR_FIRST(*) SIM_SCALAR_FIRST(/) SIM_SCALAR_FIRST(%)
 #define SIM_NAMES(T)                                                                                            \
   typedef sim_vec<T, 2> T##2;                                                                                   \
   typedef sim_vec<T, 3> T##3;                                                                                   \

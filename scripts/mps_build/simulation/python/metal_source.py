@@ -38,16 +38,10 @@ _IDS = {
     "simdgroup_index_in_threadgroup": 19,
     "thread_index_in_threadgroup": 20,
 }
-_FLAGS = (
-    "-std=gnu++17",
-    "-O2",
-    "-w",
-    "-fPIC",
-    "-shared",
-    "-ffp-contract=off",
-    "-fno-strict-aliasing",
-    "-march=x86-64-v3",
-)
+FLAGS = ("-std=gnu++17", "-O2", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing")
+_OF_THIS_MACHINE = ("-march=x86-64-v3",)
+# What clang is given to expand the macros of a text, but for the file: macros may write the instances of a template.
+EXPANSION = ("-E", "-P", "-x", "c++", "-D__METAL_VERSION__=310")
 
 
 class Unsupported(Exception):
@@ -138,7 +132,7 @@ def _without_aliases(text: str) -> str:
 
 def translated(text: str) -> str:
     """Return Metal source as C++ that exports its kernels."""
-    text = _INCLUDE.sub("", text)
+    text = without_includes(text)
     kernels = list(kernels_of(text))
     constants = _CONSTANT.findall(text)
     text = _CONSTANT.sub(r"static \1 \2;", text)
@@ -174,9 +168,24 @@ def _argument(index: int, parameter: Parameter) -> str:
     return f"({parameter.type})slots[{index}]"
 
 
+def needs_expansion(text: str) -> bool:
+    """Return whether a text names instances of templates, which macros may write."""
+    return "host_name" in text
+
+
+def without_includes(text: str) -> str:
+    """Return a text without Metal's own headers, which the shim stands for."""
+    return _INCLUDE.sub("", text)
+
+
+def errors_of(said: str) -> str:
+    """Return the first errors of what a compiler says, or its last lines."""
+    return "\n".join(([line for line in said.splitlines() if "error" in line] or said.splitlines()[-5:])[:8])
+
+
 def _expanded(text: str, clang: Path) -> str:
     """Return the text with its macros expanded."""
-    argv = [str(clang), "-E", "-P", "-x", "c++", "-D__METAL_VERSION__=310", "-"]
+    argv = [str(clang), *EXPANSION, "-"]
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unsupported(done.stderr)
@@ -191,16 +200,16 @@ def main() -> int:
     beside = out.with_name(f"{out.name}.cpp")
     try:
         text = source.read_text(encoding="utf-8")
-        if "host_name" in text:  # macros may write the instances of a template
-            text = _expanded(_INCLUDE.sub("", text), clang)
+        if needs_expansion(text):
+            text = _expanded(without_includes(text), clang)
         beside.write_text(translated(text), encoding="utf-8")
     except Unsupported as error:
         log.write_text(str(error), encoding="utf-8")
         return 1
-    argv = [str(clang), "--driver-mode=g++", f"--sysroot={root}", f"--ld-path={clang.parent}/ld.lld", *_FLAGS]
+    argv = [str(clang), "--driver-mode=g++", f"--sysroot={root}", f"--ld-path={clang.parent}/ld.lld", *FLAGS]
+    argv += _OF_THIS_MACHINE
     done = subprocess.run([*argv, "-o", str(out), str(beside)], capture_output=True, text=True, check=False)
-    errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-5:]
-    log.write_text("\n".join(errors[:8]), encoding="utf-8")
+    log.write_text(errors_of(done.stderr), encoding="utf-8")
     if done.returncode == 0:
         # What is kept is believed by this (simulation/kept.py); the loader reads nothing behind the sections.
         out.write_bytes((data := out.read_bytes()) + hashlib.sha256(data).hexdigest().encode())

@@ -4,12 +4,8 @@
 #include <utility>
 #include <vector>
 #include "../runtime/objects.h"
+#include "collections.h"
 
-@interface SimArray : NSMutableArray {
- @public
-  std::vector<id> *items;
-}
-@end
 @interface SimDictionary : NSMutableDictionary {
  @public
   std::vector<std::pair<id, id>> *pairs; // few: a search through all is quick, and the order stays
@@ -89,6 +85,9 @@ unsigned long never_changes;
 }
 - (id)lastObject {
   return items->empty() ? nil : items->back();
+}
+- (void)addObjectsFromArray:(NSArray *)other {
+  for (id each in other) [self addObject:each];
 }
 - (void)addObject:(id)object {
   items->push_back([object retain]);
@@ -241,3 +240,27 @@ unsigned long never_changes;
   return [[self allKeys] countByEnumeratingWithState:state objects:room count:count];
 }
 @end
+
+// `@[]` and `@{}` are one object each, by name: a place that holds it, or with newer SDKs the object itself.
+@implementation NSConstantArray
+@end
+@interface NSConstantDictionary : SimDictionary
+@end
+@implementation NSConstantDictionary
+@end
+extern "C" {
+extern char constant_array_class[] SIM_SYMBOL("OBJC_CLASS_$_NSConstantArray");
+extern char constant_dictionary_class[] SIM_SYMBOL("OBJC_CLASS_$_NSConstantDictionary");
+struct {
+  void *isa;
+  std::vector<id> *items;
+  id *objects;
+} empty_array SIM_SYMBOL("__NSArray0__struct") = {constant_array_class, new std::vector<id>, nullptr};
+struct {
+  void *isa;
+  std::vector<std::pair<id, id>> *pairs;
+  void *more[3];
+} empty_dictionary SIM_SYMBOL("__NSDictionary0__struct") = {constant_dictionary_class, new std::vector<std::pair<id, id>>, {}};
+void *empty_array_place SIM_SYMBOL("__NSArray0__") = &empty_array;
+void *empty_dictionary_place SIM_SYMBOL("__NSDictionary0__") = &empty_dictionary;
+}

@@ -85,9 +85,8 @@ VALUE(doubleValue, double)
   return (NSUInteger)whole;
 }
 - (BOOL)isEqual:(id)other {
-  if (![other isKindOfClass:[SimNumber class]]) return NO;
-  auto *that = (SimNumber *)other;
-  return is_real || that->is_real ? [self doubleValue] == [that doubleValue] : whole == that->whole;
+  if (![other isKindOfClass:[NSNumber class]]) return NO;
+  return [self doubleValue] == [(NSNumber *)other doubleValue] && [self longLongValue] == [(NSNumber *)other longLongValue];
 }
 @end
 

@@ -77,6 +77,12 @@
 }
 @end
 @implementation NSError
+- (NSInteger)code {
+  return 0;
+}
+- (NSString *)domain {
+  return @"software Metal";
+}
 // None is made: what fails here raises at once.
 - (NSString *)localizedDescription {
   return @"";

@@ -48,9 +48,18 @@ int64_t room_of(id<MTLBuffer> given, size_t offset) { return (int64_t)((SimBuffe
 namespace {
 // Assumed: Metal looks at what is used of an array, not at what was declared.
 const at::Tensor &checked(MPSNDArray *array) {
-  if (span_of(*array->tensor) > array->room)
-    refuse_with("an array of ", span_of(*array->tensor), " bytes where its buffer has ", array->room);
-  return *array->tensor;
+  auto &tensor = *array->tensor;
+  if (span_of(tensor) > array->room)
+    refuse_with("an MPSNDArray of ", tensor.sizes(), " ", tensor.scalar_type(), " spans ", span_of(tensor),
+                " bytes where its buffer has ", array->room);
+  return tensor;
+}
+// How a descriptor that was transposed orders the axes: its dimensions count from the innermost.
+Sizes axes_of(const MPSNDArrayDescriptor *about) {
+  const auto rank = (int64_t)about->order->size();
+  Sizes axes(rank);
+  for (int64_t i = 0; i < rank; i++) axes[rank - 1 - i] = rank - 1 - about->order->at(i);
+  return axes;
 }
 Sizes dense(const Sizes &sizes) {
   Sizes strides(sizes.size(), 1);
@@ -120,7 +129,9 @@ using namespace sim;
 
 @implementation MPSNDArray
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset descriptor:(MPSNDArrayDescriptor *)about {
-  tensor = new at::Tensor(over(buffer, offset, *about->sizes, dense(*about->sizes), about->type));
+  const c10::InferenceMode is_not_inference(false); // of the view too
+  // Of a transposed descriptor: the same bytes, seen so (the weight of a linear layer of 2.8 and newer).
+  tensor = new at::Tensor(over(buffer, offset, *about->sizes, dense(*about->sizes), about->type).permute(axes_of(about)));
   room = room_of(buffer, offset);
   return self;
 }
@@ -149,13 +160,10 @@ using namespace sim;
 - (MPSNDArray *)arrayViewWithCommandBuffer:(id<MTLCommandBuffer>)commands
                                 descriptor:(MPSNDArrayDescriptor *)about
                                   aliasing:(MPSAliasingStrategy)aliasing {
-  const int64_t rank = tensor->dim();
-  Sizes axes(rank);
-  for (int64_t i = 0; i < rank; i++) axes[rank - 1 - i] = rank - 1 - about->order->at(i);
-  return array_of(tensor->permute(axes), room);
+  return array_of(tensor->permute(axes_of(about)), room);
 }
 - (void)writeBytes:(const void *)bytes strideBytes:(NSInteger *)strides {
-  memcpy(tensor->data_ptr(), bytes, tensor->nbytes());
+  memcpy(checked(self).data_ptr(), bytes, tensor->nbytes());
 }
 - (NSString *)description {
   return [NSString stringWithUTF8String:c10::str(checked(self)).c_str()];
@@ -243,8 +251,10 @@ at::Tensor data_of(MPSGraphTensorData *data) { return checked(data->array); }
                   sourceArrays:(NSArray<MPSNDArray *> *)sources
               destinationArray:(MPSNDArray *)destination {
   auto one = checked([sources objectAtIndex:0]), other = checked([sources objectAtIndex:1]);
-  sim::encode(commands, "MPSNDArrayMatrixMultiplication", [one, other, to = checked(destination)] {
-    to.copy_(at::matmul(one, other).expand(to.sizes()));
+  const auto more = [sources count] > 2 ? checked([sources objectAtIndex:2]) : at::Tensor(); // added: a layer's bias
+  sim::encode(commands, "MPSNDArrayMatrixMultiplication", [one, other, more, to = checked(destination)] {
+    const auto product = at::matmul(one, other);
+    to.copy_((more.defined() ? product + more : product).expand(to.sizes()));
   });
 }
 @end

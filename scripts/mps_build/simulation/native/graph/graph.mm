@@ -1,5 +1,6 @@
 // The graph itself: placeholders, constants, nodes, and how a graph runs.
 #include "graph.h"
+#include "../metal/queue.h"
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>

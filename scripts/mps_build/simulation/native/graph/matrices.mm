@@ -4,7 +4,7 @@ using namespace sim;
 
 @interface MPSMatrixDescriptor () {
  @public
-  int64_t row_count, column_count, row_bytes;
+  int64_t row_count, column_count, matrix_count, row_bytes, matrix_bytes;
   uint32_t type;
 }
 @end
@@ -18,7 +18,9 @@ using namespace sim;
   auto *made = [[MPSMatrixDescriptor new] autorelease];
   made->row_count = (int64_t)rows;
   made->column_count = (int64_t)columns;
+  made->matrix_count = (int64_t)matrices;
   made->row_bytes = (int64_t)row;
+  made->matrix_bytes = (int64_t)matrix;
   made->type = type;
   return made;
 }
@@ -32,8 +34,10 @@ using namespace sim;
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset descriptor:(MPSMatrixDescriptor *)about {
   const int64_t step = about->row_bytes / (int64_t)at::elementSize(torch_type(about->type));
   tensor = new at::Tensor(over(buffer, offset, {about->row_count, about->column_count}, {step, 1}, about->type));
-  if (span_of(*tensor) > room_of(buffer, offset))
-    refuse_with("a matrix of ", span_of(*tensor), " bytes where its buffer has ", room_of(buffer, offset));
+  const int64_t spans = (about->matrix_count - 1) * about->matrix_bytes + span_of(*tensor);
+  if (spans > room_of(buffer, offset))
+    refuse_with("an MPSMatrix of ", tensor->sizes(), " ", tensor->scalar_type(), ", ", about->matrix_count, " of them, spans ", spans,
+                " bytes where its buffer has ", room_of(buffer, offset));
   return self;
 }
 - (void)dealloc {
@@ -94,6 +98,32 @@ using namespace sim;
   const bool upper = is_upper != is_transposed, left = !is_right, unit = is_unit;
   sim::encode(commands, "MPSMatrixSolveTriangular", [=, alpha = factor] {
     x.copy_(at::linalg_solve_triangular(a, b * alpha, upper, left, unit));
+  });
+}
+@end
+// Wheels of 2.8 to 2.13 solve with the factors of MPSMatrixDecompositionLU.
+@interface MPSMatrixSolveLU () {
+ @public
+  bool is_transposed;
+}
+@end
+@implementation MPSMatrixSolveLU
+- (instancetype)initWithDevice:(id<MTLDevice>)device
+                     transpose:(BOOL)transpose
+                         order:(NSUInteger)order
+        numberOfRightHandSides:(NSUInteger)count {
+  is_transposed = transpose;
+  return self;
+}
+- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commands
+                 sourceMatrix:(MPSMatrix *)source
+          rightHandSideMatrix:(MPSMatrix *)given
+                 pivotIndices:(MPSMatrix *)pivots
+               solutionMatrix:(MPSMatrix *)solution {
+  auto factors = *source->tensor, b = *given->tensor, x = *solution->tensor, swaps = *pivots->tensor;
+  sim::encode(commands, "MPSMatrixSolveLU", [=, is_adjoint = is_transposed] {
+    const auto rows = swaps.reshape({-1}).to(at::kInt).add(1); // LAPACK counts from 1
+    x.copy_(at::linalg_lu_solve(factors, rows, b, true, is_adjoint));
   });
 }
 @end

@@ -56,6 +56,15 @@ at::Tensor drawn(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
   if (d.distribution == MPSGraphRandomDistributionUniform) return at::rand(sizes, generator, options) * (d.most - d.least) + d.least;
   return at::randn(sizes, generator, options) * d.deviation + d.mean;
 }
+Tensors drawn_and_next(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
+  auto next = state.clone();
+  next.data_ptr<int32_t>()[0]++; // assumed: a counter, as PyTorch's own Philox state has one first
+  auto found = drawn(d, sizes, state).to(torch_type(d.type));
+  // A uniform number is less than its bound, also where a short type would round it up.
+  if (!d.is_whole && d.distribution == MPSGraphRandomDistributionUniform)
+    found = at::where(found.ge(d.most), at::scalar_tensor(d.least, found.options()), found);
+  return {found, next};
+}
 } // namespace
 
 @implementation MPSGraph (Random)
@@ -68,15 +77,17 @@ at::Tensor drawn(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
                        stateTensor:(MPSGraphTensor *)state
                               name:(NSString *)name {
   return listed(nodes(self, "random", {state}, [d = about->draw, sizes = ints(shape)](const Tensors &x) {
-    const auto type = torch_type(d.type);
-    if (x[0].is_meta()) return Tensors{at::empty(sizes, x[0].options().dtype(type)), x[0]};
-    auto next = x[0].clone();
-    next.data_ptr<int32_t>()[0]++; // assumed: a counter, as PyTorch's own Philox state has one first
-    auto found = drawn(d, sizes, x[0]).to(type);
-    // A uniform number is less than its bound, also where a short type would round it up.
-    if (!d.is_whole && d.distribution == MPSGraphRandomDistributionUniform)
-      found = at::where(found.ge(d.most), at::scalar_tensor(d.least, found.options()), found);
-    return Tensors{found, next};
+    if (x[0].is_meta()) return Tensors{at::empty(sizes, x[0].options().dtype(torch_type(d.type))), x[0]};
+    return drawn_and_next(d, sizes, x[0]);
   }, 2));
+}
+// The shape is a tensor, whose values are known when the graph runs.
+- (NSArray *)randomTensorWithShapeTensor:(MPSGraphTensor *)shape
+                              descriptor:(MPSGraphRandomOpDescriptor *)about
+                             stateTensor:(MPSGraphTensor *)state
+                                    name:(NSString *)name {
+  return listed(nodes(self, "random", {shape, state}, [d = about->draw](const Tensors &x) {
+    return drawn_and_next(d, values(x[0]), x[1]);
+  }, 2, about->draw.type));
 }
 @end

@@ -17,8 +17,10 @@
 #include <string>
 #include <unordered_map>
 #endif
+#ifdef __linux__
 static inline uint64_t clock_gettime_nsec_np(clockid_t clock) {
   struct timespec now;
   clock_gettime(clock, &now);
   return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
+#endif

@@ -1,6 +1,6 @@
 // The device: what it can, and what it makes.
-#include <mach-o/getsect.h>
 #include "../foundation/data.h"
+#include "kernels.h"
 #include "metal.h"
 
 namespace {
@@ -91,6 +91,7 @@ id<MTLSharedEvent> new_event();
 - (id<MTLFunction>)newFunctionWithName:(NSString *)name {
   auto found = library->kernels.find([name UTF8String]);
   if (found == library->kernels.end()) return nil;
+  sim::make_ready(found->second);
   auto *made = (SimFunction *)[SimFunction alloc];
   made->kernel = &found->second;
   return made;
@@ -102,6 +103,7 @@ id<MTLSharedEvent> new_event();
   const std::string plain = [name UTF8String];
   auto found = library->kernels.find(plain);
   if (found == library->kernels.end()) return nil;
+  sim::make_ready(found->second);
   sim::Kernel special = found->second;
   std::string key = plain;
   for (auto &[index, constant] : library->constants) {
@@ -191,6 +193,12 @@ id<MTLSharedEvent> new_event();
 - (BOOL)supportsFamily:(MTLGPUFamily)family {
   return YES;
 }
+- (NSUInteger)maxThreadgroupMemoryLength {
+  return 32768;
+}
+- (id<MTLLibrary>)newLibraryWithURL:(NSURL *)address error:(NSError **)error {
+  sim::refuse("a Metal library in a file of its own is not simulated");
+}
 - (NSUInteger)maxBufferLength {
   return 1ul << 33;
 }
@@ -256,11 +264,6 @@ id<MTLDevice> device() {
 extern "C" {
 NSArray<id<MTLDevice>> *MTLCopyAllDevices(void) { return [[NSArray arrayWithObject:sim::device()] retain]; }
 id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return [sim::device() retain]; }
-// The one image that code asks for, and its sections: what a wheel's libtorch_cpu.dylib has.
-uint32_t _dyld_image_count(void) { return 1; }
-const char *_dyld_get_image_name(uint32_t) { return "/libtorch_cpu.dylib"; }
-const struct mach_header *_dyld_get_image_header(uint32_t) { return nullptr; }
-uint8_t *getsectiondata(const struct mach_header_64 *, const char *, const char *name, unsigned long *size) {
-  return (uint8_t *)sim::section(name, size);
-}
+NSString *const MTLLibraryErrorDomain = @"MTLLibraryErrorDomain";
+NSString *const MTLCommandBufferErrorDomain = @"MTLCommandBufferErrorDomain";
 }

@@ -1,4 +1,6 @@
 // Events: a value that only a signal changes, and the handlers that wait for it.
+#include <chrono>
+#include <thread>
 #include "event.h"
 
 @implementation SimEvent
@@ -34,6 +36,11 @@
     ((MTLSharedEventNotificationBlock)block)(self, now);
     _Block_release((const void *)block);
   }
+}
+- (BOOL)waitUntilSignaledValue:(uint64_t)wanted timeoutMS:(uint64_t)milliseconds {
+  for (uint64_t passed = 0; value < wanted && passed < milliseconds; passed++)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return value >= wanted;
 }
 - (void)notifyListener:(MTLSharedEventListener *)listener
                atValue:(uint64_t)wanted

@@ -1,21 +1,16 @@
-// Loads kernels where they were linked for, and runs them by the machine of verify_kernels (kernels/runtime).
+// Loads kernels where they were linked for, and runs them by the machine of verify_kernels (kernels/machine/c).
 #include "kernels.h"
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <mutex>
+#include <map>
 #include <sstream>
 #include "../runtime/objects.h"
-#include "../runtime/crash.h"
 #include "queue.h"
 #include "runtime.h"
 
 extern "C" {
-int rt_run(const struct run *job, struct report *report);
 uint64_t rt_map_fixed(uint64_t address, size_t size);
-int rt_unmap(uint64_t address, size_t size);
 int rt_load_code(uint64_t address, const char *code, size_t size);
 void rt_arena_clear(void);
 void rt_arena_add(void *where, size_t size, uint32_t zero);
@@ -23,69 +18,29 @@ void rt_arena_add(void *where, size_t size, uint32_t zero);
 
 namespace sim {
 namespace {
-// What builder/kernels.py writes: a first line with the format and the sizes of both parts, the index, then the code.
-constexpr char kFormat[] = "mps-build-kernels-2";
-// Each call of a kernel to the runtime goes over one of these places, which are filled when the library is loaded.
+// Each call of a kernel to the runtime goes over one of these places.
 constexpr uint64_t kCalls = 0x5900'0000'0000;
 constexpr size_t kCallSize = 16;
 constexpr uint64_t kArenaStep = 1 << 24, kPage = 4096;
+// What a reference that nothing is bound to reads: zeros, as on a GPU. Attention without a mask binds no strides of it,
+// and reads them. It cannot be written.
+constexpr size_t kMostZeros = 65536;
+alignas(4096) const char zeros[kMostZeros] = {};
 std::map<uint64_t, uint64_t> mapped; // threadgroup memory that is open: begin, by where its part of the arena begins
 
-std::string file_of(const std::string &name) {
-  const char *folder = getenv("MPS_BUILD_KERNELS");
-  if (!folder) return "";
-  std::ifstream file(std::string(folder) + "/" + name, std::ios::binary);
-  std::ostringstream out;
-  out << file.rdbuf();
-  return out.str();
-}
-
-void *own_function(const std::string &name) {
-  static void *self = [] {
-    Dl_info about;
-    if (!dladdr((void *)&rt_run, &about)) refuse("its own library is not found");
-    return dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  }();
-  return dlsym(self, name.c_str());
-}
-
-// Fills the places of the runtime's functions, in the order in which the index names them.
-void publish(const std::vector<std::string> &names) {
-  static bool is_done = false;
-  if (is_done) return;
-  is_done = true;
-  if (!rt_map_fixed(kCalls, (names.size() * kCallSize + kPage - 1) / kPage * kPage)) refuse("no room for calls of kernels");
-  auto *at = (unsigned char *)kCalls;
-  for (auto &name : names) {
-    void *code = own_function(name);
-    if (!code) refuse("kernels call " + name + ", which is not here");
-    const unsigned char jump[] = {0x49, 0xBB, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xFF, 0xE3}; // mov r11, code; jmp r11
-    memcpy(at, jump, sizeof jump);
-    memcpy(at + 2, &code, sizeof code);
-    at += kCallSize;
-  }
-  mprotect((void *)kCalls, (names.size() * kCallSize + kPage - 1) / kPage * kPage, PROT_READ | PROT_EXEC);
-}
-
-Kernel kernel_of(std::istringstream line, const char *code) {
-  Kernel kernel;
-  size_t offset, arguments, variables;
-  line >> kernel.name >> kernel.base >> kernel.entry >> kernel.row >> offset >> kernel.code_size >> kernel.is_cooperative;
-  line >> kernel.most_threads >> kernel.argument_count >> arguments;
-  kernel.code = code + offset;
-  for (size_t i = 0; i < arguments; i++) {
-    Argument each;
-    line >> each.index >> each.slot >> each.space >> each.size;
-    kernel.arguments.push_back(each);
-  }
-  line >> variables;
-  for (size_t i = 0; i < variables; i++) {
-    Variable each;
-    line >> each.address >> each.size >> each.is_zero;
-    kernel.variables.push_back(each);
-  }
-  if (!line) refuse("the index of kernels is damaged at " + kernel.name);
-  return kernel;
+// A jump to a function, whose address stands in its bytes.
+void write_jump(unsigned char *at, const void *code) {
+#if defined(__x86_64__)
+  const unsigned char jump[] = {0x49, 0xBB, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xFF, 0xE3}; // mov r11, code; jmp r11
+  memcpy(at, jump, sizeof jump);
+  memcpy(at + 2, &code, sizeof code);
+#elif defined(__aarch64__)
+  const uint32_t jump[] = {0x58000050, 0xD61F0200}; // ldr x16, #8; br x16
+  memcpy(at, jump, sizeof jump);
+  memcpy(at + 8, &code, sizeof code);
+#else
+#error "calls of kernels are written for x86-64 and arm64"
+#endif
 }
 
 // Opens the pages of a threadgroup variable; the page behind its part of the arena stays closed.
@@ -105,56 +60,54 @@ std::string in_words(const Launch &launch, const struct report &said) {
   const char *why[] = {"", "reads or writes outside of its buffers", "does not end", "traps", "waits at a barrier for ever", "cannot be launched"};
   out << "it " << (said.status >= 0 && said.status < 6 ? why[said.status] : "stops");
   out << " (thread " << said.thread[0] << ", " << said.thread[1] << ", " << said.thread[2];
-  if (said.address) {
-    out << "; address " << std::hex << said.address << std::dec;
-    for (auto &each : launch.kernel->arguments) {
-      const auto &slot = launch.slots[each.slot];
-      const int64_t behind = (int64_t)(said.address - (uint64_t)slot.at);
-      if (slot.at && behind >= 0 && behind < (int64_t)slot.size + 65536)
-        out << ", byte " << behind << " of the " << slot.size << " at index " << each.slot;
-    }
+  if (said.address) out << "; address " << std::hex << said.address << std::dec;
+  for (auto &each : launch.kernel->arguments) {
+    const auto &slot = launch.slots[each.slot];
+    const int64_t behind = (int64_t)(said.address - (uint64_t)slot.at);
+    const bool is_near = behind >= 0 && behind < (int64_t)slot.size + 65536;
+    if (slot.at && is_near) out << ", byte " << behind << " of the " << slot.size << " at index " << each.slot;
+    if (!slot.at && is_near && said.status == 1 && each.space != 3) out << ", nothing is bound at index " << each.slot;
   }
   out << ")";
   return out.str();
 }
 } // namespace
 
-const void *section(const std::string &name, unsigned long *size) {
-  static std::map<std::string, std::string> known;
-  auto &data = known[name];
-  if (data.empty()) data = file_of(name + ".kernels");
-  *size = data.size();
-  return data.empty() ? nullptr : data.data();
-}
-
-void watch_signals() {
-  struct run nothing = {};
-  struct report said;
-  rt_run(&nothing, &said); // the machine of the kernels takes them first
-  watch_for_crashes();
-}
-
-std::unique_ptr<Library> library_of(const void *data, size_t size) {
-  const auto *text = (const char *)data;
-  const auto *newline = (const char *)memchr(text, '\n', size);
-  std::istringstream head(std::string(text, newline ? newline - text : 0));
-  std::string format;
-  size_t index_size = 0, code_size = 0;
-  head >> format >> index_size >> code_size;
-  if (format != kFormat || (size_t)(newline + 1 - text) + index_size + code_size != size) refuse("its kernels are damaged");
-  const char *code = newline + 1 + index_size;
-  std::istringstream index(std::string(newline + 1, index_size));
-  std::string line, word;
-  std::getline(index, line);
-  std::vector<std::string> names;
-  for (std::istringstream words(line); words >> word;) names.push_back(word);
-  publish(names);
-  auto library = std::make_unique<Library>();
-  while (std::getline(index, line)) {
-    Kernel kernel = kernel_of(std::istringstream(line), code);
-    library->kernels[kernel.name] = kernel;
+void publish(const std::vector<std::string> &names) {
+  static bool is_done = false;
+  if (is_done) return;
+  is_done = true;
+  const size_t size = (names.size() * kCallSize + kPage - 1) / kPage * kPage;
+  if (!rt_map_fixed(kCalls, size)) refuse("no room for calls of kernels");
+  auto *at = (unsigned char *)kCalls;
+  for (auto &name : names) {
+    void *code = found_in(nullptr, name.c_str());
+    if (!code) refuse("kernels call " + name + ", which is not here");
+    write_jump(at, code);
+    at += kCallSize;
   }
-  return library;
+  flush_code((void *)kCalls, at);
+  mprotect((void *)kCalls, size, PROT_READ | PROT_EXEC);
+}
+
+void read_line(Kernel &kernel, const std::string &text, const char *code) {
+  std::istringstream line(text);
+  size_t offset, arguments, variables;
+  line >> kernel.name >> kernel.base >> kernel.entry >> kernel.row >> offset >> kernel.code_size >> kernel.is_cooperative;
+  line >> kernel.most_threads >> kernel.argument_count >> arguments;
+  kernel.code = code + offset;
+  for (size_t i = 0; line && i < arguments; i++) {
+    Argument each;
+    line >> each.index >> each.slot >> each.space >> each.size;
+    kernel.arguments.push_back(each);
+  }
+  line >> variables;
+  for (size_t i = 0; line && i < variables; i++) {
+    Variable each;
+    line >> each.address >> each.size >> each.is_zero;
+    kernel.variables.push_back(each);
+  }
+  if (!line) refuse("the index of kernels is damaged at " + kernel.name);
 }
 
 void run(const Launch &launch) {
@@ -177,7 +130,12 @@ void run(const Launch &launch) {
       rt_arena_add(local.back().get(), length, 0);
       continue;
     }
-    if (!bound.is_set) refuse("nothing is bound at index " + std::to_string(each.slot));
+    if (!bound.is_set && each.size >= 0) {
+      if ((size_t)each.size > kMostZeros) refuse("nothing is bound at index " + std::to_string(each.slot));
+      pointers[each.index] = const_cast<char *>(zeros);
+      continue;
+    }
+    // A pointer to which nothing is bound is null: argmax of 2.15 has some that it does not use.
     if (each.size >= 0 && (!bound.at || bound.size < (uint64_t)each.size))
       refuse("its argument at index " + std::to_string(each.slot) + " needs " + std::to_string(each.size) + " bytes, and has " + std::to_string(bound.size));
     pointers[each.index] = bound.at;
@@ -199,9 +157,6 @@ void run(const Launch &launch) {
     job.seed = drawn_timing(UINT64_MAX);
   }
   struct report said = {};
-  is_kernel = true;
-  const int status = rt_run(&job, &said);
-  is_kernel = false;
-  if (status) refuse(in_words(launch, said));
+  if (run_on_machine(job, said)) refuse(in_words(launch, said));
 }
 } // namespace sim

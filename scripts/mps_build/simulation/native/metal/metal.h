@@ -3,15 +3,22 @@
 #include <Foundation/Foundation.h>
 #include <Metal/Metal.h>
 #include <MetalPerformanceShaders/MetalPerformanceShaders.h>
+#include <functional>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 #include "../runtime/availability.h"
-#include "kernels.h"
-#include "queue.h"
+
+namespace sim {
+struct Kernel;
+struct Library;
+} // namespace sim
 
 @interface SimHeap : NSObject <MTLHeap> {
  @public
   size_t whole, used;
+  MTLHeapType kind;
 }
 @end
 

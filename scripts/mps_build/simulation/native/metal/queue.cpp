@@ -1,5 +1,6 @@
 // One thread runs batches in the order in which they were committed, as one Metal queue does.
 #include "queue.h"
+#include <unistd.h>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -28,15 +29,20 @@ uint64_t drawn_timing(uint64_t below) {
 
 namespace {
 constexpr auto kLongest = std::chrono::milliseconds(30);
+// Of a command that waits for what ended before it, such as Python.
+constexpr auto kLongestEnd = std::chrono::seconds(60);
 
 // What refuses within a command says by itself that it is the software Metal.
 std::string without_prefix(std::string text) {
   const std::string prefix = "software Metal: ";
   return text.compare(0, prefix.size(), prefix) == 0 ? text.substr(prefix.size()) : text;
 }
+std::atomic<bool> is_ending{false};
+
 void run(Batch &batch) {
   void *pool = objc_autoreleasePoolPush();
   for (auto &command : batch.commands) {
+    if (is_ending) break;
     if (!batch.error.empty()) break; // a GPU that has failed does nothing more of this command buffer
     try {
       current_command = command.what.c_str();
@@ -47,6 +53,7 @@ void run(Batch &batch) {
       batch.error = command.what + ": " + without_prefix(error.what());
     }
   }
+  if (is_ending) return; // nobody is told, and nothing is let go: it may be gone
   batch.commands.clear(); // lets go of what they hold, before anybody is told
   for (auto &tell : batch.after) tell();
   batch.after.clear();
@@ -59,8 +66,21 @@ class Queue {
   void add(std::shared_ptr<Batch> batch) {
     {
       std::lock_guard<std::mutex> held(lock_);
+      if (is_ending) batch->is_done = true; // of destructors, which then wait for it
       waiting_.push_back(std::move(batch));
     }
+    changed_.notify_all();
+  }
+  // The process ends: the command that runs is waited for, and all that is queued behind it is dropped, since what it
+  // uses will be gone. A GPU's work is not waited for at an exit either.
+  void end() {
+    is_ending = true;
+    // A child of fork has no such thread, and another thread may have held the lock.
+    if (std::this_thread::get_id() == thread_.get_id() || owner_ != getpid()) return;
+    std::unique_lock<std::mutex> held(lock_);
+    changed_.notify_all(); // a delay that is drawn ends
+    changed_.wait_for(held, kLongestEnd, [&] { return !is_running_; });
+    for (auto &batch : waiting_) batch->is_done = true;
     changed_.notify_all();
   }
   void wait_for(const Batch &batch) {
@@ -78,13 +98,17 @@ class Queue {
     watch_signals();
     std::unique_lock<std::mutex> held(lock_);
     for (;;) {
-      changed_.wait(held, [&] { return !waiting_.empty(); });
+      changed_.wait(held, [&] { return !waiting_.empty() && !is_ending; });
       if (is_timing_drawn()) delay(held);
+      if (is_ending) continue;
+      is_running_ = true;
       auto batch = std::move(waiting_.front());
       waiting_.pop_front();
       held.unlock();
       run(*batch);
+      if (is_ending) new std::shared_ptr<Batch>(batch); // for good
       held.lock();
+      is_running_ = false;
       batch->is_done = true;
       changed_.notify_all();
     }
@@ -96,22 +120,29 @@ class Queue {
     const uint64_t kind = drawn_timing(4);
     if (kind == 0) return;
     if (kind == 1) {
-      changed_.wait_for(held, std::chrono::microseconds(drawn_timing(500)), [&] { return waiters_ > 0; });
+      changed_.wait_for(held, std::chrono::microseconds(drawn_timing(500)), [&] { return waiters_ > 0 || is_ending; });
       return;
     }
-    changed_.wait_for(held, kLongest, [&] { return waiters_ > 0; });
+    changed_.wait_for(held, kLongest, [&] { return waiters_ > 0 || is_ending; });
   }
 
+  const pid_t owner_ = getpid();
   std::mutex lock_;
   int waiters_ = 0;
+  bool is_running_ = false;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Batch>> waiting_;
   std::thread thread_;
 };
 
 // Never destroyed: at the end of the process PyTorch's allocator, which is older, still commits and waits.
+Queue &queue();
 Queue &queue() {
-  static auto *one = new Queue;
+  static auto *one = [] {
+    auto *made = new Queue;
+    at_end([] { queue().end(); });
+    return made;
+  }();
   return *one;
 }
 } // namespace

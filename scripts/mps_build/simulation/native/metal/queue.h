@@ -23,6 +23,8 @@ struct Batch {
 void submit(std::shared_ptr<Batch> batch);
 // Returns when a batch, and so all before it, is done.
 void wait_for(const Batch &batch);
+// Runs a function when the process ends, before what work may use is destroyed (elf/, macho/).
+void at_end(void (*run)());
 // What the GPU's thread does once, before its first batch (the graph's side has a thread's state of its own).
 extern std::function<void()> on_thread_start;
 // Metal does not say when a commit runs, nor in which order the threads of a launch. MPS_BUILD_TIMING, a number, draws

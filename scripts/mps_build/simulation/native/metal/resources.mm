@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
@@ -21,7 +22,8 @@ size_t most_buffers() {
   static const size_t most = [] {
     size_t mappings = 65530;
     if (FILE *file = fopen("/proc/sys/vm/max_map_count", "r")) {
-      if (fscanf(file, "%zu", &mappings) != 1) mappings = 65530;
+      char text[32];
+      if (fgets(text, sizeof text, file)) mappings = strtoul(text, nullptr, 10);
       fclose(file);
     }
     return mappings * 2 / 5; // a fifth is for all else
@@ -149,11 +151,23 @@ SimBuffer *new_buffer(size_t size, NSUInteger options, bool is_cleared) {
   used += charge;
   return made;
 }
+// Of a heap whose places its user chooses. Two buffers at one place do not share their memory here.
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options offset:(NSUInteger)offset {
+  if (kind != MTLHeapTypePlacement) sim::refuse("a place in a heap that is not of the type MTLHeapTypePlacement");
+  if (offset > whole || length > whole - offset) return nil;
+  auto *made = sim::new_buffer(length, options, false);
+  if (made) made->owner = [self retain];
+  return made;
+}
+- (MTLHeapType)type {
+  return kind;
+}
 @end
 
 @interface MTLHeapDescriptor () {
  @public
   NSUInteger wanted;
+  MTLHeapType kind;
 }
 @end
 @implementation MTLHeapDescriptor
@@ -172,6 +186,10 @@ SimBuffer *new_buffer(size_t size, NSUInteger options, bool is_cleared) {
 - (void)setStorageMode:(MTLStorageMode)mode {
 }
 - (void)setType:(MTLHeapType)type {
+  kind = type;
+}
+- (MTLHeapType)type {
+  return kind;
 }
 @end
 namespace sim {
@@ -179,6 +197,7 @@ SimHeap *new_heap(MTLHeapDescriptor *descriptor) {
   if (is_full()) return nil;
   auto *made = (SimHeap *)[SimHeap alloc];
   made->whole = descriptor->wanted;
+  made->kind = descriptor->kind;
   return made;
 }
 } // namespace sim

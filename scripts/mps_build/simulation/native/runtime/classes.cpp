@@ -10,16 +10,26 @@
 #include <unordered_set>
 
 extern "C" {
-// The linker gives the first and the last word of a section by these names.
-extern const char *__start_objc_selrefs[], *__stop_objc_selrefs[];
-extern sim::Class *__start_objc_classlist[], *__stop_objc_classlist[];
-extern sim::Category *__start_objc_catlist[] __attribute__((weak)), *__stop_objc_catlist[] __attribute__((weak));
-extern const char *sim_first_own_selector; // boundary.cpp
-extern sim::Class constant_string_class asm("OBJC_CLASS_$_NSConstantString");
+// The linker gives the first and the last word of a section by these names. Which of Mach-O's two segments the lists are
+// in is the linker's choice.
+#ifdef __APPLE__
+#define FIRST(segment, section) asm("section$start$" segment "$__" section)
+#define LAST(segment, section) asm("section$end$" segment "$__" section)
+extern sim::Class *other_first_class[] FIRST("__DATA", "objc_classlist"), *other_last_class[] LAST("__DATA", "objc_classlist");
+extern sim::Category *other_first_category[] FIRST("__DATA", "objc_catlist"), *other_last_category[] LAST("__DATA", "objc_catlist");
+#else
+#define FIRST(segment, section) asm("__start_" section)
+#define LAST(segment, section) asm("__stop_" section)
+__attribute__((weak))
+#endif
+extern sim::Category *first_category[] FIRST("__DATA_CONST", "objc_catlist"), *last_category[] LAST("__DATA_CONST", "objc_catlist");
+extern const char *first_selector[] FIRST("__DATA", "objc_selrefs"), *last_selector[] LAST("__DATA", "objc_selrefs");
+extern sim::Class *first_class[] FIRST("__DATA_CONST", "objc_classlist"), *last_class[] LAST("__DATA_CONST", "objc_classlist");
+extern sim::Class constant_string_class SIM_SYMBOL("OBJC_CLASS_$_NSConstantString");
 void *_objc_empty_cache = nullptr;
 // The class of what the compiler makes of @"...": a copy of NSConstantString.
 void *__CFConstantStringClassReference[5];
-extern sim::Class block_class asm("OBJC_CLASS_$_SimBlock");
+extern sim::Class block_class SIM_SYMBOL("OBJC_CLASS_$_SimBlock");
 extern void *_NSConcreteGlobalBlock[5], *_NSConcreteStackBlock[5], *_NSConcreteMallocBlock[5];
 }
 
@@ -44,13 +54,21 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 void enter(Class *type, const MethodList *list) {
   auto &table = registry().methods[type];
-  for (uint32_t i = 0; list && i < list->count; i++) {
-    auto *method = (const Method *)((const char *)list->first + (size_t)i * (list->entry_size & ~3u));
-    auto *name = selector(method->name);
+  auto add = [&](const char *given, void *code) {
+    auto *name = selector(given);
     if (missing_method(type, name))
       registry().left_out.insert(name);
     else
-      table[name] = method->code;
+      table[name] = code;
+  };
+  for (uint32_t i = 0; list && i < list->count; i++) {
+    if (list->entry_size >> 31) { // of Apple's linker: three distances, the first to a reference to the selector
+      auto *distances = (const int32_t *)list->first + (size_t)i * 3;
+      add(*(const char **)((const char *)distances + distances[0]), (void *)((const char *)(distances + 2) + distances[2]));
+      continue;
+    }
+    auto *method = (const Method *)((const char *)list->first + (size_t)i * (list->entry_size & 0xfffcu));
+    add(method->name, method->code);
   }
 }
 
@@ -63,9 +81,8 @@ void check_layout(const Class *type) {
   }
 }
 
-__attribute__((constructor(101))) void enter_all() {
-  for (auto each = __start_objc_selrefs; each < __stop_objc_selrefs; each++) *each = selector(*each);
-  for (auto each = __start_objc_classlist; each < __stop_objc_classlist; each++) {
+void enter_classes(Class **first, Class **last) {
+  for (auto each = first; each < last; each++) {
     enter(*each, (*each)->data->methods);
     enter((*each)->isa, (*each)->isa->data->methods);
     if (missing_class(*each))
@@ -74,10 +91,29 @@ __attribute__((constructor(101))) void enter_all() {
       registry().classes[(*each)->data->name] = *each;
     check_layout(*each);
   }
-  for (auto each = __start_objc_catlist; each < __stop_objc_catlist; each++) {
+}
+
+void enter_categories(Category **first, Category **last) {
+  for (auto each = first; each < last; each++) {
     enter((*each)->target, (*each)->instance_methods);
     enter((*each)->target->isa, (*each)->class_methods);
   }
+}
+
+// Before all else of this image: Mach-O has no priorities, and takes the order in which the files are linked.
+#ifdef __APPLE__
+__attribute__((constructor))
+#else
+__attribute__((constructor(101)))
+#endif
+void enter_all() {
+  for (auto each = first_selector; each < last_selector; each++) *each = selector(*each);
+  enter_classes(first_class, last_class);
+#ifdef __APPLE__
+  enter_classes(other_first_class, other_last_class);
+  enter_categories(other_first_category, other_last_category);
+#endif
+  enter_categories(first_category, last_category);
   // Classes that the compiler names by an address of its own.
   auto as = [](void **place, const Class &type) {
     memcpy(place, &type, sizeof(Class));
@@ -99,7 +135,14 @@ thread_local const char *current_operator = nullptr;
 
 std::string in_operator() { return current_operator ? std::string(current_operator) + ": " : ""; }
 void raise_error(const std::string &text) { throw std::runtime_error("software Metal: " + text); }
-void refuse(const std::string &reason) { raise_error(in_operator() + reason); }
+namespace {
+thread_local uint64_t errors = 0;
+}
+uint64_t errors_of_thread() { return errors; }
+void refuse(const std::string &reason) {
+  errors++;
+  raise_error(in_operator() + reason);
+}
 
 const char *selector(const char *name) {
   Lock held(registry().lock);
@@ -129,6 +172,21 @@ void *find_method(Class *type, const char *name) {
   return nullptr;
 }
 
+std::set<std::string> answered_selectors() {
+  Lock held(registry().lock);
+  std::set<std::string> found(registry().left_out.begin(), registry().left_out.end());
+  for (auto &table : registry().methods)
+    for (auto &method : table.second) found.insert(method.first);
+  return found;
+}
+
+void enter_image(const char **selectors, size_t count, Class **first, Class **last, Category **categories, Category **end) {
+  Lock held(registry().lock);
+  for (size_t i = 0; i < count; i++) selectors[i] = selector(selectors[i]);
+  enter_classes(first, last);
+  enter_categories(categories, end);
+}
+
 extern "C" void *sim_method_or_refuse(Class *type, const char *name) {
   if (auto *code = find_method(type, name)) return code;
   auto of = [&](const char *owner) { return (type->is_meta() ? "+[" : "-[") + std::string(owner) + " " + name + "]"; };
@@ -139,23 +197,10 @@ extern "C" void *sim_method_or_refuse(Class *type, const char *name) {
 } // namespace sim
 
 extern "C" {
-// For the session: two lists of names as JSON, what PyTorch's files send and what some class answers.
-const char *sim_selectors() {
-  static std::string out;
-  std::unordered_set<std::string> needed, answered;
-  for (auto each = __start_objc_selrefs; each < &sim_first_own_selector; each++) needed.insert(*each);
-  for (auto &table : sim::registry().methods)
-    for (auto &method : table.second) answered.insert(method.first);
-  for (auto each : sim::registry().left_out) answered.insert(each); // on a newer macOS
-  auto list = [](const std::unordered_set<std::string> &names) {
-    std::string text;
-    for (auto &each : names) text += (text.empty() ? "\"" : ", \"") + each + "\"";
-    return "[" + text + "]";
-  };
-  out = "[" + list(needed) + ", " + list(answered) + "]";
-  return out.c_str();
-}
 sim::Class *objc_getClass(const char *name) { return sim::find_class(name); }
 sim::Class *objc_lookUpClass(const char *name) { return sim::find_class(name); }
 const char *sel_registerName(const char *name) { return sim::selector(name); }
+bool objc_opt_respondsToSelector(void *object, const char *name) {
+  return object && sim::find_method(((sim::Object *)object)->isa, sim::selector(name));
+}
 }

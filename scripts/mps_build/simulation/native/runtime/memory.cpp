@@ -21,7 +21,8 @@ std::atomic<int64_t> &count_of(void *object) { return *(std::atomic<int64_t> *)(
 bool is_counted(void *object) {
   void *type = ((Object *)object)->isa;
   return type != __CFConstantStringClassReference && type != _NSConcreteGlobalBlock && type != _NSConcreteStackBlock &&
-      type != _NSConcreteMallocBlock && !((Class *)type)->is_meta();
+      type != _NSConcreteMallocBlock && !((Class *)type)->is_meta() &&
+      strncmp(((Class *)type)->data->name, "NSConstant", 10); // data of an image, without a count before it
 }
 
 void *send(void *object, const char *name) {

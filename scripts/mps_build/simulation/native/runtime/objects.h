@@ -1,8 +1,16 @@
-// What clang writes for Apple's Objective-C runtime on x86-64, and what the rest of the software Metal asks of ours.
+// What clang writes for Apple's Objective-C runtime, and what the rest of the software Metal asks of ours.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
+
+// A name that the compiler uses by itself, as each format of files writes it.
+#ifdef __APPLE__
+#define SIM_SYMBOL(name) asm("_" name)
+#else
+#define SIM_SYMBOL(name) asm(name)
+#endif
 
 namespace sim {
 struct Method {
@@ -45,11 +53,17 @@ void *find_method(Class *type, const char *selector);
 void *new_object(Class *type);
 void free_object(void *object);
 int64_t reference_count(void *object);
+// An image that holds Objective-C of its own: references to selectors, classes, categories.
+void enter_image(const char **selectors, size_t count, Class **first, Class **last, Category **categories, Category **end);
+// All selectors that some class answers, and those that only a newer macOS than the one that is told does.
+std::set<std::string> answered_selectors();
 // Raised in Python as a RuntimeError: the software Metal lacks something, or was used in a way that Metal refuses.
 // Named is the operator that asked for it.
 [[noreturn]] void refuse(const std::string &reason);
 // The same, of what was asked for earlier: it names its operator itself.
 [[noreturn]] void raise_error(const std::string &text);
+// How many times this thread has refused something.
+uint64_t errors_of_thread();
 // The operator that this thread is in (torch/operators.cpp).
 extern thread_local const char *current_operator;
 // "aten::add: ", or nothing.

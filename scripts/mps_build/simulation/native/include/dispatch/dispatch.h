@@ -25,6 +25,7 @@ dispatch_queue_t dispatch_queue_create(const char *label, dispatch_queue_attr_t 
 dispatch_queue_t dispatch_get_global_queue(long priority, unsigned long flags);
 static inline dispatch_queue_t dispatch_get_main_queue(void) { return dispatch_get_global_queue(0, 0); }
 void dispatch_sync(dispatch_queue_t queue, dispatch_block_t block);
+void dispatch_sync_f(dispatch_queue_t queue, void *context, void (*work)(void *));
 void dispatch_async(dispatch_queue_t queue, dispatch_block_t block);
 void dispatch_release(dispatch_object_t object);
 void dispatch_retain(dispatch_object_t object);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include "crash.h"
+#include "../runtime/crash.h"
 
 namespace sim {
 thread_local const char *current_command = nullptr;

@@ -196,7 +196,9 @@ def _items(report: Path) -> list[Mapping[str, Any]] | None:
 
 
 def _planned(items: Sequence[Mapping[str, Any]], sources: tuple[str, ...], asking: Asking) -> Build | None:
-    versions = {canonicalize_name(each["metadata"]["name"]): str(each["metadata"]["version"]) for each in items}
+    versions: dict[str, str] = {
+        canonicalize_name(each["metadata"]["name"]): str(each["metadata"]["version"]) for each in items
+    }
     version = versions.get(canonicalize_name("torch"))
     if version is None:
         return None

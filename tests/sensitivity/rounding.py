@@ -105,7 +105,12 @@ def _wider(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
     floating = [one for one in args if _is_computed(one)]
     if not floating or any(one.dtype == torch.float64 for one in floating):
         return None
-    with contextlib.suppress(RuntimeError):  # what is traced has no value yet
+    # Nothing but copies may be written to.
+    if any(isinstance(one, torch.Tensor) for one in kwargs.values()) or not (
+        _is_computed(args[0]) or not func._schema.is_mutable
+    ):
+        return None
+    with contextlib.suppress(Exception):  # what is traced has no value yet, and what is refused will be
         return func(*(one.double() if _is_computed(one) else one for one in args), **kwargs)
     return None
 

@@ -1,4 +1,4 @@
-"""What an index serves is told with its host and hash; without a hash nothing of it runs unless it is trusted."""
+"""What an index serves is printed with its host and hash; without a hash nothing of it runs unless it is trusted."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def fetch(tmp_path: Path, told: Told, *, runs: bool, refresh: bool = False) -> P
 
 
 @pytest.mark.parametrize("by", ["sha256", "json"])
-def test_host_file_and_hash_are_told_and_the_wheel_may_run(
+def test_host_file_and_hash_are_printed_and_the_wheel_may_run(
     by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, told = wheel_of(tmp_path), Told()
@@ -95,7 +95,7 @@ def test_host_file_and_hash_are_told_and_the_wheel_may_run(
 
 
 @pytest.mark.parametrize(("by", "said"), [("none", "gives no hash of it"), ("md5", "gives only its md5")])
-def test_without_a_hash_it_is_told_and_does_not_run(
+def test_without_a_hash_that_is_printed_and_it_does_not_run(
     by: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, told = wheel_of(tmp_path), Told()

@@ -1,4 +1,4 @@
-"""What an index serves is told with its host and hash; without a hash nothing of it runs unless it is trusted."""
+"""What an index serves is printed with its host and hash; without a hash nothing of it runs unless it is trusted."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def fetch(tmp_path: Path, told: Told, *, runs: bool, refresh: bool = False) -> P
 
 
 @pytest.mark.parametrize("by", ["sha256", "json"])
-def test_host_file_and_hash_are_told_and_the_wheel_may_run(
+def test_host_file_and_hash_are_printed_and_the_wheel_may_run(
     by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, told = wheel_of(tmp_path), Told()
@@ -94,50 +94,75 @@ def test_host_file_and_hash_are_told_and_the_wheel_may_run(
     assert told.lines == [f"{FILE} from {address.removeprefix('http://')}, sha256 {digest}"]
 
 
-@pytest.mark.parametrize(("by", "said"), [("none", "gives no hash of it"), ("md5", "gives only its md5")])
-def test_without_a_hash_it_is_told_and_does_not_run(
-    by: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_hash_that_is_printed_and_it_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, told = wheel_of(tmp_path), Told()
-    with served(index(data, by=by)) as (address, asked):
+    with served(index(data, by="none")) as (address, asked):
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
-        with pytest.raises(RefusedForSafety, match=f"gives no sha256 of {FILE}") as caught:
+        with pytest.raises(RefusedForSafety, match=f"gives no sha256 of {FILE}: it would run unchecked") as caught:
             fetch(tmp_path, told, runs=True)
         assert "/torch/" + FILE not in asked and "--trust" in str(caught.value.hint)
 
         assert fetch(tmp_path, told, runs=False).read_bytes() == data  # to be looked at
-        assert said in told.lines[-1]
+        assert "which gives no hash of it" in told.lines[-1]
         with pytest.raises(RefusedForSafety):
             fetch(tmp_path, told, runs=True)  # nor from the cache
+
+
+def test_md5_alone_is_no_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told()
+    with served(index(wheel_of(tmp_path), by="md5")) as (address, asked):
+        monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
+        with pytest.raises(RefusedForSafety, match=f"gives no sha256 of {FILE}, only its md5"):
+            fetch(tmp_path, told, runs=True)
+        assert "/torch/" + FILE not in asked
+    assert "which gives only its md5" in told.lines[-1]
 
 
 def stop(*arguments: object, **options: object) -> Path:
     raise UsageError("fetched")
 
 
-# Those that share all of their way to a torch with verify_mps are asked where there is time.
-_SHARED = ("verify_training", "benchmark_mps")
-
-
-@pytest.mark.parametrize(
-    "command", [pytest.param(each, marks=pytest.mark.slow) if each in _SHARED else each for each in WHAT_RUNS]
-)
-def test_no_command_runs_what_has_no_hash(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = ANY if "--device" in WHAT_RUNS[command] else FILE
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command ends where it has its wheel; pip is ours, since a venv of its own takes seconds."""
     own = lambda shop: (*limited_pip(sys.executable, limits=shop.limits), "--no-input")  # noqa: E731
-    monkeypatch.setattr(fetched_wheel, "own_pip", own)  # a venv of its own takes seconds
+    monkeypatch.setattr(fetched_wheel, "own_pip", own)
     monkeypatch.setattr(resolve, "make_environment", stop)
     monkeypatch.setattr("mps_build.commands.verify_kernels.read_libraries", stop)
     monkeypatch.setattr("mps_build.commands.op_coverage.facts_of_wheel", stop)
-    with served(index(wheel_of(tmp_path, name), by="md5", name=name)) as (address, asked):
+
+
+def ran(command: str, tmp_path: Path, *more: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str, bool]:
+    """Return the exit status of a command, its error, and whether the wheel was fetched."""
+    name = ANY if "--device" in WHAT_RUNS[command] else FILE
+    with served(index(wheel_of(tmp_path, name), by="none", name=name)) as (address, asked):
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
         result = tmp_path / "a.json"
-        assert cli.main(command, ["torch==2.15.0", *WHAT_RUNS[command], "--json", str(result)]) == 21
-        assert "/torch/" + name not in asked
+        status = cli.main(command, ["torch==2.15.0", *WHAT_RUNS[command], *more, "--json", str(result)])
+        return status, json.loads(result.read_text())["error"], "/torch/" + name in asked
 
-        cli.main(command, ["torch==2.15.0", *WHAT_RUNS[command], "--trust", "--json", str(result)])
-        assert "/torch/" + name in asked
-        assert json.loads(result.read_text())["error"] == "fetched"
+
+# One for each of two ways to a wheel; the others go one of them.
+_OTHERS = ("verify_training", "benchmark_mps", "op_coverage")
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(each, marks=pytest.mark.slow) if each in _OTHERS else each for each in WHAT_RUNS]
+)
+def test_no_command_runs_what_has_no_hash(
+    command: str, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, error, is_fetched = ran(command, tmp_path, monkeypatch=monkeypatch)
+    assert (status, is_fetched) == (21, False)
+    assert "it would run unchecked" in error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", WHAT_RUNS)
+def test_every_command_runs_it_where_it_is_trusted(
+    command: str, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ran(command, tmp_path, "--trust", monkeypatch=monkeypatch) == (2, "fetched", True)
 
 
 def test_neither_does_a_version_of_a_bisection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,8 +175,6 @@ def test_neither_does_a_version_of_a_bisection(tmp_path: Path, monkeypatch: pyte
             venvs.fetch("2.15.0")
         trusting = Venvs(folder=tmp_path / "b", index=found, python_of=python, tell=told.append, trust=True)
         assert trusting.fetch("2.15.0").name == ANY
-        with pytest.raises(RefusedForSafety):
-            venvs.fetch("2.15.0")
 
 
 def test_neither_does_what_a_torch_requires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 
 def add_trust(parser: argparse.ArgumentParser) -> None:
-    """Add `--trust`."""
+    """Add the option; where it is given, what the index gives no hash of may run (`limits_of_run`)."""
     parser.add_argument(
         "--trust", action="store_true", help="also run what the package index serves without a sha256 (a file is yours)"
     )

@@ -5,7 +5,7 @@
 pip obeys a server that asks it to come back tomorrow, without a word; it reads a page without end into memory, and one
 that was compressed to a thousandth of its size; and its timeout begins anew with each byte. None of that is an option
 of pip's, so the standard library below it is measured: only the time spent waiting for a server counts, not what pip
-does with the answer. What pip fetches is told: from which host, with which hash. HASH is 1 where a file of an index
+does with the answer. What pip fetches is printed: from which host, with which hash. HASH is 1 where a file of an index
 that gives no strong one is refused, since it would run.
 """
 
@@ -164,10 +164,10 @@ def _inflated(packed: bytes, wide: int, host: str, most: int) -> bytes:
     return data
 
 
-def tell_fetches(needs_hash: bool) -> None:
-    """Tell of each file that pip fetches: its host and hash; refuse one without a hash where it needs one.
+def print_fetches(needs_hash: bool) -> None:
+    """Print of each file that pip fetches its host and hash; refuse one without a hash where it needs one.
 
-    The class is pip's own affair, and there since 20.3; a pip that has another tells nothing.
+    The class is pip's own affair, and there since 20.3; with another pip nothing is printed.
     """
     try:
         from pip._internal.network.download import Downloader
@@ -178,13 +178,13 @@ def tell_fetches(needs_hash: bool) -> None:
 
     def fetching(self: Any, link: Any, *arguments: Any, **options: Any) -> Any:
         if not str(link.filename).endswith(".metadata"):
-            _tell(link, needs_hash)
+            _print(link, needs_hash)
         return fetch(self, link, *arguments, **options)
 
     setattr(Downloader, "__call__", fetching)  # noqa: B010
 
 
-def _tell(link: Any, needs_hash: bool) -> None:
+def _print(link: Any, needs_hash: bool) -> None:
     address = urlsplit(str(link.url_without_fragment))
     host = f"{address.hostname}:{address.port}" if address.port else str(address.hostname)
     hashes = dict(getattr(link, "_hashes", None) or ({link.hash_name: link.hash} if link.hash_name else {}))
@@ -245,7 +245,7 @@ def main(words: list[str]) -> None:
     if folder:
         sys.path.insert(0, os.path.dirname(folder))
     # What a lock's own hash is checked against needs none of the index's.
-    tell_fetches(bool(numbers[5:] and numbers[5]) and "--require-hashes" not in words)
+    print_fetches(bool(numbers[5:] and numbers[5]) and "--require-hashes" not in words)
     sys.argv = ["pip", *words]
     try:
         if folder:

@@ -1,6 +1,6 @@
-"""How pip is called where it asks a network: within limits, its files removed however it ends, its pauses told.
+"""How pip is called where it asks a network: within limits, its files removed however it ends, its pauses printed.
 
-What it fetches is told as well: file, host and hash. What runs (`EXECUTED`) must come with a hash of the index.
+What it fetches is printed as well: file, host and hash. What runs (`EXECUTED`) must come with a hash of the index.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Fetched:
 
     @property
     def words(self) -> str:
-        """What is told of it."""
+        """What is printed of it."""
         if self.hash is not None:
             return f"{self.file} from {self.host}, {self.hash.replace(':', ' ', 1)}"
         only = f"only its {' and '.join(self.weak)}" if self.weak else "no hash of it"

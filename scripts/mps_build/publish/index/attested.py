@@ -33,11 +33,11 @@ class _Index:
         known = {*self.attested.values(), *self.metadata.values()}
         for path in sorted(self.site.rglob("*")):
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                yield self._told(path, "is no file")
+                yield self._at(path, "is no file")
             elif path.is_file() and path.parent != self.site / "wheels":
                 text = path.read_text(encoding="utf-8")
                 for strange in sorted(set(_DIGEST.findall(text)) - known):
-                    yield self._told(path, f"names a hash of nothing that was attested: {strange}")
+                    yield self._at(path, f"names a hash of nothing that was attested: {strange}")
                 yield from self._page(path, text) if path.suffix == ".html" else self._json(path, text)
         for name in sorted(name for name in self.attested if name.endswith(".whl") and name not in self.listed):
             yield f"{name} is not in the index"
@@ -48,12 +48,12 @@ class _Index:
             stem, _, end = path.name.partition(".whl.")
             name = f"{stem}.whl"
             if end not in _MEMBERS or name not in self.attested:
-                yield self._told(path, "does not belong to a wheel that was attested")
+                yield self._at(path, "does not belong to a wheel that was attested")
                 continue
             with zipfile.ZipFile(wheels / name) as archive:
                 held = [archive.read(each) for each in archive.namelist() if re.fullmatch(_MEMBERS[end], each)]
             if held != [path.read_bytes()]:
-                yield self._told(path, "is not what the wheel holds")
+                yield self._at(path, "is not what the wheel holds")
             if end == "metadata":
                 self.metadata[name] = hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -66,7 +66,7 @@ class _Index:
             link, _, fragment = address.partition("#")
             is_inner = not link.endswith(".whl") and not re.match(r"[\w+.-]*:|[\\/]", link)
             if tag != "a" or not (link.startswith(self.base) or is_inner):
-                yield self._told(path, f"<{tag}> leads elsewhere: {address}")
+                yield self._at(path, f"<{tag}> leads elsewhere: {address}")
             elif link.endswith(".whl"):
                 digest = fragment.removeprefix("sha256=") if is_listing else None
                 yield from self._wheel(path, link, digest, core, needs_hash=is_listing)
@@ -75,20 +75,20 @@ class _Index:
         if path.suffix == ".json" and path.parent.parent.name == "simple":
             for each in json.loads(text)["files"]:
                 if unquote(each["url"]).rpartition("/")[2] != each["filename"]:
-                    yield self._told(path, f"{each['filename']} is said of {each['url']}")
+                    yield self._at(path, f"{each['filename']} is said of {each['url']}")
                 core = each["core-metadata"]["sha256"]
                 yield from self._wheel(path, each["url"], each["hashes"]["sha256"], core, needs_hash=True)
 
     def _wheel(self, path: Path, link: str, digest: str | None, core: str | None, *, needs_hash: bool) -> Iterator[str]:
         name = unquote(link.removeprefix(self.base)) if link.startswith(self.base) else ""
         if self.attested.get(name) != (digest if needs_hash else self.attested.get(name, "")):
-            yield self._told(path, f"names {link} with {digest or 'no hash'}")
+            yield self._at(path, f"names {link} with {digest or 'no hash'}")
         elif needs_hash and core != self.metadata.get(name):
-            yield self._told(path, f"names {link} with metadata of {core or 'no hash'}")
+            yield self._at(path, f"names {link} with metadata of {core or 'no hash'}")
         else:
             self.listed.add(name)
 
-    def _told(self, path: Path, what: str) -> str:
+    def _at(self, path: Path, what: str) -> str:
         return f"{path.relative_to(self.site)}: {what}"
 
 

@@ -184,6 +184,35 @@ def test_an_index_is_raised_with_every_tensor_that_it_points_into(monkeypatch: p
     assert "not across 2**32 elements of" in found.reason
 
 
+def carried() -> str:
+    """Return a kernel: out[i] = carry[i / 4] + 1, the carries being what an earlier launch has left."""
+    arguments = [buffer(0, "output"), buffer(1, "carry"), builtin(2, GRID)]
+    body = """
+  %r = lshr i32 %i, 2
+  %w = zext i32 %r to i64
+  %f = getelementptr float, ptr addrspace(1) %carry, i64 %w
+  %x = load float, ptr addrspace(1) %f, align 4
+  %y = fadd float %x, 1.0
+  %n = shl i32 %i, 2
+  %j = zext i32 %n to i64
+  %o = getelementptr i8, ptr addrspace(1) %out, i64 %j
+  store float %y, ptr addrspace(1) %o, align 4
+  ret void"""
+    return air("carried", "ptr addrspace(1) %out, ptr addrspace(1) %carry, i32 %i", body, arguments)
+
+
+def test_what_an_earlier_launch_left_is_moved_though_this_one_only_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cases(kernel: Kernel, _: Case) -> Iterator[Program]:
+        arguments: dict[str | int, Value] = {
+            "output": output_buffer(64),
+            "carry": inout_buffer(struct.pack("<4f", 1, 2, 3, 4)),
+        }
+        step = Step(kernel=kernel.name, arguments=arguments, grid=(16, 1, 1), threadgroup=(4, 1, 1), free=False)
+        yield Program(label="4 blocks of 4", steps=[step], checks=[])
+
+    assert asked(monkeypatch, carried(), cases, "x").outcome == "wrong"
+
+
 def shared() -> str:
     """Return a kernel that doubles by way of threadgroup memory whose length the host gives."""
     arguments = [buffer(0, "output"), buffer(1, "local", space=3), builtin(2, GRID), builtin(3, LANE)]

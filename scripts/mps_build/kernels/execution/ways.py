@@ -122,7 +122,7 @@ def _along(
     outputs: Mapping[str | int, int],
 ) -> Shift | None:
     """Find how far each buffer moves with a unit: as far as the outputs do, each by its own size, or not; what the
-    launch might write and leaves as it is (messages of errors) stays."""
+    launch might write and leaves empty (messages of errors) stays."""
     if not outputs:
         return None
     count = -(-step.grid[axis] // step.threadgroup[axis]) // unit
@@ -132,8 +132,8 @@ def _along(
     moves: dict[str | int, list[int]] = {}
     for name, other in step.arguments.items():
         if isinstance(other, Buffer) and name not in outputs and other.data:
-            is_still = name in small.contents and small.contents[name] == _before(step, name)
-            moves[name] = [0] if is_still else [*strides_of(other.size, outputs[key], value.size, count), 0]
+            is_empty = name in small.contents and not any(small.contents[name])
+            moves[name] = [0] if is_empty else [*strides_of(other.size, outputs[key], value.size, count), 0]
     words = list(_lengths(step, outputs[key], value.size, count))
     counters = [{}, *_counters(kernel, step, unit, unit * step.threadgroup[axis])]
     grown = (_together(one, other) for one in counters for other in _choices(words))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -202,12 +202,12 @@ def _planned(items: Sequence[Mapping[str, Any]], sources: tuple[str, ...], askin
     version = versions.get(canonicalize_name("torch"))
     if version is None:
         return None
-    kind = kind_of(version, versions, is_linux=asking.system == "Linux")
+    kind = kind_of(version, list(versions), is_linux=asking.system == "Linux")
     size = _size_of([str(each["download_info"]["url"]) for each in items], asking)
     return Build(version=version, kind=kind, packages=len(items), size=size, sources=sources)
 
 
-def kind_of(version: str, packages: Sequence[str] | Mapping[str, str], *, is_linux: bool = True) -> str:
+def kind_of(version: str, packages: Collection[str], *, is_linux: bool = True) -> str:
     """Return what a build of torch is for, by its local version or what comes with it; empty if neither tells.
 
     >>> kind_of("2.13.0+cpu", ["torch"]), kind_of("2.13.0", ["torch", "nvidia-cublas"]), kind_of("2.9.0+rocm6.4", [])

@@ -181,6 +181,29 @@ x = torch.rand(4, dtype=torch.half, device="mps").requires_grad_()
 torch.logit(x).sum().backward()
 torch.mps.synchronize()
 """
+# Ends while work is queued that uses a library of the CPU's, whose own destructors come first.
+_QUEUED_AT_THE_END = """
+import torch
+conv = torch.nn.Conv1d(8, 8, 3, padding=1).to("mps")
+for _ in range(3):
+    x = torch.randn(2, 16, 8, device="mps", requires_grad=True)
+    (conv(x.transpose(1, 2)).transpose(1, 2).contiguous() ** 2).sum().backward()
+print("done", flush=True)
+"""
+# Two matrices where the buffer has room for one.
+_TOO_SMALL = """
+import ctypes, torch
+library = ctypes.CDLL("libmps_simulated.so")
+for name in ("objc_getClass", "sel_registerName", "objc_msgSend", "MTLCreateSystemDefaultDevice"):
+    getattr(library, name).restype = ctypes.c_void_p
+def send(target, name, *numbers):
+    words = [ctypes.c_void_p(each) for each in (target, library.sel_registerName(name), *numbers)]
+    return library.objc_msgSend(*words)
+buffer = send(library.MTLCreateSystemDefaultDevice(), b"newBufferWithLength:options:", 16, 0)
+make = b"matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:"
+about = send(library.objc_getClass(b"MPSMatrixDescriptor"), make, 2, 2, 2, 8, 16, 0x10000020)
+send(send(library.objc_getClass(b"MPSMatrix"), b"alloc"), b"initWithBuffer:offset:descriptor:", buffer, 0, about)
+"""
 _NOT_SYNCHRONIZED = """
 import ctypes, torch
 x = torch.ones(1 << 20, device="mps")
@@ -251,6 +274,18 @@ def test_what_a_graph_refuses_is_an_error_with_operator_and_method(built: Built,
     assert answer.exit == 1
     words = "RuntimeError: software Metal: aten::logit_backward: MPSGraph division: the types of its operands differ"
     assert words in answer.stderr
+
+
+def test_a_program_that_ends_while_work_is_queued_ends_as_it_should(built: Built, tmp_path: Path) -> None:
+    answer = _run(built, _QUEUED_AT_THE_END, tmp_path, macos="15.0")
+
+    assert (answer.exit, answer.stdout) == (0, "done\n"), answer.stderr
+
+
+def test_arrays_say_what_was_too_small(built: Built, tmp_path: Path) -> None:
+    answer = _run(built, _TOO_SMALL, tmp_path)
+
+    assert "an MPSMatrix of [2, 2] Float, 2 of them, spans 32 bytes where its buffer has 16" in answer.stderr
 
 
 def test_a_type_that_mps_lacks_is_refused_in_pytorchs_own_words(built: Built, tmp_path: Path) -> None:

@@ -17,13 +17,11 @@ import struct
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command, capture
 from mps_build.common.watched import watched
 from mps_build.common.workspace import cache_folder
@@ -46,7 +44,6 @@ MOST_ASKED = 64 << 20
 _MOST_REASON = 2000
 _SOURCE_TARGET = "aarch64-linux-gnu.2.31"
 _COMPILE_SECONDS = 600.0
-_READY = "ready"
 VARIABLE = "MPS_BUILD_KERNEL_SERVER"
 
 Answer = tuple[bytes, bytes]
@@ -101,7 +98,7 @@ class Kernels:
                 if self._open is None:
                     self._open = Reader(self.reader)
                 code = self._open.compile(bitcode, simulated=True, machine=MACHINE)
-            except (Ended, OurFault, SandboxUnavailable) as error:
+            except (Ended, OurFault, SandboxUnavailable, OSError) as error:
                 # A process has a limit of time and memory for all that it compiles: the next kernel gets a new one.
                 if self._open is not None:
                     self._open.close()
@@ -154,15 +151,17 @@ def _translator() -> str:
     return digest.hexdigest()
 
 
-def serve(path: Path, kernels: Kernels) -> None:
+def serve(path: Path, zig: Path) -> None:
     """Answer whoever connects, for as long as this process lives."""
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen(64)
-        print(_READY, flush=True)
-        while True:
-            connection = listening.accept()[0]
-            threading.Thread(target=_talk, args=(connection, kernels), daemon=True).start()
+        # Of this thread: a program that is watched ends with the thread that started it.
+        with servers(cache_folder() / "kernels", None, {}) as started:
+            kernels = Kernels(reader=started.reader, home=cache_folder() / "simulation" / "official", zig=zig)
+            while True:
+                connection = listening.accept()[0]
+                threading.Thread(target=_talk, args=(connection, kernels), daemon=True).start()
 
 
 def _talk(connection: socket.socket, kernels: Kernels) -> None:
@@ -189,31 +188,29 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 @contextmanager
-def kernel_server(zig: Path) -> Iterator[dict[str, str]]:
+def kernel_server(zig: Path, environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Run the server beside a block; yields the variables of a process that asks it.
 
-    Raises:
-        BuildEnvironmentError: it could not begin.
+    Args:
+        environ: zig's whole environment.
+
+    Who asks waits until it has begun, which takes a second or two.
     """
     with tempfile.TemporaryDirectory(prefix="mps-metal-") as folder:
         path, log = Path(folder) / "socket", Path(folder) / "log"
         argv = (sys.executable, "-m", __name__, str(path), str(zig))
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
-        with watched(Command(argv=argv, environ=environ), log=log) as running:
-            while not path.exists() or _READY not in log.read_text(encoding="utf-8", errors="replace"):
-                if running.poll() is not None:
-                    said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] or ["no words"]
-                    raise BuildEnvironmentError(f"the kernel server did not begin: {said[0]}")
-                time.sleep(0.02)
+        own = {
+            "PYTHONPATH": os.pathsep.join(each for each in sys.path if each),
+            **{name: os.environ[name] for name in ("MPS_BUILD_CACHE", "XDG_CACHE_HOME", "HOME") if name in os.environ},
+        }
+        with watched(Command(argv=argv, environ={**environ, **own}), log=log):
             yield {VARIABLE: str(path)}
 
 
 def main() -> None:
     """Serve at the path that the command line names, until ended."""
     path, zig = (Path(each) for each in sys.argv[1:])
-    home = cache_folder() / "simulation" / "official"
-    with servers(cache_folder() / "kernels", None, {}) as started:
-        serve(path, Kernels(reader=started.reader, home=home, zig=zig))
+    serve(path, zig)
 
 
 if __name__ == "__main__":

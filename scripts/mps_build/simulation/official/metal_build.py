@@ -87,7 +87,8 @@ def build_metal(site: Path, *, version: str, home: Path, zig: Zig, jobs: int, re
     # Zig's headers are Apple's own but for these, which ask for more of the compiler than ours.
     copy_whole(native / "include/dispatch/dispatch.h", common / "include/dispatch/dispatch.h")
     write_whole(native / "macho/availability.cpp", table_source(read_availability()))
-    apple = _digest_of(list(frameworks.rglob("*.h")))
+    compiler = capture(Command(argv=(str(zig.program), "version"), environ=zig.environ)).stdout.strip()
+    common_inputs = f"{compiler} {_digest_of(list(frameworks.rglob('*.h')))}"
     base = (
         *(*_FLAGS, "-include", str(native / "include/linux_prefix.h")),
         *(f"-I{path}" for path in (common / "include", native, native / "metal", runtime)),
@@ -99,9 +100,9 @@ def build_metal(site: Path, *, version: str, home: Path, zig: Zig, jobs: int, re
     header = _Object(
         source=native / "graph/graph.h",
         argv=("-x", "objective-c++-header", *torch, *base),
-        inputs=f"{apple} {theirs}",
+        inputs=f"{common_inputs} {theirs}",
     )
-    shared = _place(header, store, zig)
+    shared = _place(header, store)
     objects = []
     for path in _sources(native):
         language = "objective-c++" if path.suffix == ".mm" else "c++"
@@ -109,8 +110,8 @@ def build_metal(site: Path, *, version: str, home: Path, zig: Zig, jobs: int, re
             words = ("-x", language, "-include-pch", str(shared), *torch, *base)
             objects.append(_Object(source=path, argv=words, inputs=header.inputs))
         else:
-            objects.append(_Object(source=path, argv=("-x", language, "-std=c++20", *base), inputs=apple))
-    if not all(_place(each, store, zig).is_file() for each in objects if each.inputs == header.inputs):
+            objects.append(_Object(source=path, argv=("-x", language, "-std=c++20", *base), inputs=common_inputs))
+    if not all(_place(each, store).is_file() for each in objects if each.inputs == header.inputs):
         reporter.started("Read the wheel's headers")  # once for all: a file then costs a fifth
         store.mkdir(parents=True, exist_ok=True)
         _compile(header, shared, zig)
@@ -122,7 +123,7 @@ def build_metal(site: Path, *, version: str, home: Path, zig: Zig, jobs: int, re
     library = folder / LIBRARY
     if not library.is_file():
         _link(made, library, zig)
-    machine = _machine(native / "linux", runtime, home / "machines", zig)
+    machine = _machine(native / "linux", runtime, home / "machines", zig, compiler)
     wanted = names_of(path for path in sorted((site / "torch/lib").glob("libtorch*.dylib")))
     return Metal(library=library, machine=machine, lacking=lacking(wanted, library.read_bytes()))
 
@@ -137,7 +138,7 @@ def _sources(native: Path) -> Iterator[Path]:
 def _compiled(objects: Sequence[_Object], folder: Path, zig: Zig, *, jobs: int, reporter: Reporter) -> list[Path]:
     """Return the object of each source, in their order."""
     folder.mkdir(parents=True, exist_ok=True)
-    places = [_place(each, folder, zig) for each in objects]
+    places = [_place(each, folder) for each in objects]
     missing = [(each, place) for each, place in zip(objects, places, strict=True) if not place.is_file()]
     if not missing:
         return places
@@ -155,9 +156,9 @@ def _compiled(objects: Sequence[_Object], folder: Path, zig: Zig, *, jobs: int, 
     return places
 
 
-def _place(each: _Object, folder: Path, zig: Zig) -> Path:
+def _place(each: _Object, folder: Path) -> Path:
     suffix = "pch" if each.source.suffix == ".h" else "o"
-    return folder / f"{each.source.parent.name}.{each.source.name}-{_key(each, zig)}.{suffix}"
+    return folder / f"{each.source.parent.name}.{each.source.name}-{_key(each)}.{suffix}"
 
 
 def _compile(each: _Object, place: Path, zig: Zig) -> None:
@@ -180,11 +181,11 @@ def _link(objects: Sequence[Path], library: Path, zig: Zig) -> None:
     beside.replace(library)
 
 
-def _machine(linux: Path, runtime: Path, home: Path, zig: Zig) -> Path:
+def _machine(linux: Path, runtime: Path, home: Path, zig: Zig, version: str) -> Path:
     """Return the machine of the kernels for Linux on arm64, with what the software Metal asks of Linux."""
     sources = sorted([*runtime.glob("*.c"), *linux.glob("*.c")])
     inputs = _digest_of([*sources, *runtime.glob("*.h"), *linux.glob("*.h")])
-    key = digest_of([inputs, str(zig.program), _MACHINE_TARGET, C_FLAGS])[:16]
+    key = digest_of([inputs, version, _MACHINE_TARGET, C_FLAGS])[:16]
     place = home / key / MACHINE
     if place.is_file():
         return place
@@ -207,8 +208,10 @@ def _run(argv: Sequence[str], zig: Zig, what: str) -> None:
     raise CompileError(f"{what}: {' | '.join(said[:3])}", hint=f"does the compiler run? {argv[0]} --version")
 
 
-def _key(each: _Object, zig: Zig) -> str:
-    return digest_of([each.argv, each.inputs, str(zig.program), _digest_of(list(read_with(each.source)))])[:16]
+def _key(each: _Object) -> str:
+    """Return the digest of all that an object is made of; what lies at a path counts, not the path."""
+    words = [word for word in each.argv if "/" not in word]
+    return digest_of([words, each.inputs, _digest_of(list(read_with(each.source)))])[:16]
 
 
 def read_with(source: Path) -> set[Path]:

@@ -25,7 +25,18 @@ from mps_build.common.workspace import remove_tree
 from ..builder.build import held
 from .build import Below, provide_below
 from .interpreter import Interpreter, debian_interpreter, emulated, named_interpreter
-from .tools import Tools, check_host, check_room, ledger, official_folder, official_log, provide_tools
+from .kernel_server import kernel_server
+from .metal_build import Metal, Zig, build_metal
+from .tools import (
+    Tools,
+    check_host,
+    check_room,
+    ledger,
+    official_folder,
+    official_log,
+    provide_tools,
+    zig_environ,
+)
 from .wheel import Wheel, find_official, find_trusted, unpacked
 
 HOOK = Path(__file__).parent / "python/mps_build_official.py"
@@ -41,6 +52,7 @@ class Official:
     Attributes:
         environment: a virtual environment; its `python` starts the emulator.
         site: where the wheel is unpacked.
+        metal: the software Metal that its MPS back end runs over; zig compiles the source text of kernels.
     """
 
     wheel: Wheel
@@ -48,6 +60,8 @@ class Official:
     below: Below
     environment: Path
     site: Path
+    zig: Path
+    metal: Metal
 
     @property
     def python(self) -> Path:
@@ -76,6 +90,7 @@ def prepare(asked: Asked, reporter: Reporter) -> Official:
     Raises:
         HostError, DiskFull: this machine cannot run one. UsageError: there is no such wheel or interpreter.
         RefusedForSafety: its code may not run. SourceError, BuildEnvironmentError: a part could not be had.
+        CompileError: the software Metal does not compile with this wheel's headers.
     """
     check_host()
     home = official_folder()
@@ -92,12 +107,34 @@ def prepare(asked: Asked, reporter: Reporter) -> Official:
         interpreter = named or debian_interpreter(wheel.python, reporter)
         below = provide_below(tools, reporter)
         site = unpacked(wheel, below, reporter)
-        environment = _environment(wheel, interpreter, tools, below, site, reporter)
-    return Official(wheel=wheel, interpreter=interpreter, below=below, environment=environment, site=site)
+        metal = build_metal(
+            site,
+            version=str(wheel.version),
+            home=home / "metal",
+            zig=Zig(program=tools.zig, environ=zig_environ()),
+            jobs=os.cpu_count() or 1,
+            reporter=reporter,
+        )
+        environment = _environment(wheel, interpreter, tools, below, site, metal, reporter)
+    return Official(
+        wheel=wheel,
+        interpreter=interpreter,
+        below=below,
+        environment=environment,
+        site=site,
+        zig=tools.zig,
+        metal=metal,
+    )
 
 
 def _environment(
-    wheel: Wheel, interpreter: Interpreter, tools: Tools, below: Below, site: Path, reporter: Reporter
+    wheel: Wheel,
+    interpreter: Interpreter,
+    tools: Tools,
+    below: Below,
+    site: Path,
+    metal: Metal,
+    reporter: Reporter,
 ) -> Path:
     facts = {
         "program": str(interpreter.program),
@@ -119,8 +156,8 @@ def _environment(
     ledger().run("environment", key=home.name, version=1, inputs=facts, action=make)
     settings = {
         "loader": str(below.loader),
-        "before": [str(interpreter.openblas)],
-        "providers": [str(below.libcxx)],
+        "before": [str(interpreter.openblas), str(metal.machine)],
+        "providers": [str(below.libcxx), str(metal.library)],
         "folders": [str(site)],
     }
     _write_if_new(packages / "mps_build_official.json", json.dumps(settings, indent=1) + "\n")
@@ -231,4 +268,5 @@ def run(official: Official, argv: Sequence[str], *, environ: Mapping[str, str], 
     name, *rest = argv
     found = shutil.which(name, path=whole["PATH"]) if "/" not in name else None
     sys.stdout.flush()
-    return run_in_foreground(Command(argv=(found or name, *rest), environ=whole))
+    with kernel_server(official.zig, zig_environ()) as server:
+        return run_in_foreground(Command(argv=(found or name, *rest), environ={**whole, **server}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,19 +33,28 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(home: Path) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MPS_BUILD_CACHE", str(home))
-        with kernel_server(Path("/nowhere/zig")) as environ:
+        with kernel_server(Path("/nowhere/zig"), {}) as environ:
             yield environ[VARIABLE]
+
+
+def _connected(server: str) -> socket.socket:
+    talk = socket.socket(socket.AF_UNIX)
+    while True:  # as rt_ask does: it may have to begin yet
+        try:
+            talk.connect(server)
+        except (FileNotFoundError, ConnectionRefusedError):
+            time.sleep(0.02)
+        else:
+            return talk
 
 
 def _ask(server: str, *requests: tuple[int, int, bytes]) -> list[tuple[str, bytes]]:
     answers = []
-    with socket.socket(socket.AF_UNIX) as talk:
-        talk.connect(server)
-        with talk.makefile("rb") as heard:
-            for what, base, data in requests:
-                talk.sendall(struct.pack("<QQQ", what, base, len(data)) + data)
-                text, made = struct.unpack("<QQ", heard.read(16))
-                answers.append((heard.read(text).decode(), heard.read(made)))
+    with _connected(server) as talk, talk.makefile("rb") as heard:
+        for what, base, data in requests:
+            talk.sendall(struct.pack("<QQQ", what, base, len(data)) + data)
+            text, made = struct.unpack("<QQ", heard.read(16))
+            answers.append((heard.read(text).decode(), heard.read(made)))
     return answers
 
 
@@ -93,8 +103,7 @@ def test_what_cannot_be_made_is_answered_with_a_reason(server: str, what: int, d
 
 
 def test_a_request_without_an_end_is_not_read(server: str) -> None:
-    with socket.socket(socket.AF_UNIX) as talk:
-        talk.connect(server)
+    with _connected(server) as talk:
         talk.sendall(struct.pack("<QQQ", ASK_KERNEL, 0, MOST_ASKED + 1))
         with talk.makefile("rb") as heard:
             assert b"of at most" in heard.read()

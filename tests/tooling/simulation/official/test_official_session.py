@@ -19,6 +19,8 @@ from mps_build.common.errors import DiskFull, HostError, RefusedForSafety, Usage
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
+from mps_build.simulation.official.metal_build import Metal
+from mps_build.simulation.official.metal_names import Lacking
 from mps_build.simulation.official.session import HOOK, Official, program_environ
 from mps_build.simulation.official.session import run as run_program
 from mps_build.simulation.official.tools import Tools, check_apt, check_host, check_room, official_folder
@@ -51,6 +53,8 @@ def official(tmp_path: Path) -> Official:
         below=Below(loader=tmp_path / "a", libcxx=tmp_path / "b", empty=tmp_path / "c"),
         environment=environment,
         site=tmp_path / "site",
+        zig=tmp_path / "zig",
+        metal=Metal(library=tmp_path / "d", machine=tmp_path / "e", lacking=Lacking((), (), (), 0)),
     )
 
 

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+enum { MOST_TRIES = 3000, STEP_MICROSECONDS = 20000 };
 static const uint64_t MOST_BYTES = 256u << 20;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int server = -1;
@@ -28,9 +29,13 @@ static int connected(void) {
     strcpy(where.sun_path, path);
     int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (made < 0) return -1;
-    if (connect(made, (struct sockaddr *)&where, sizeof where)) {
-        close(made);
-        return -1;
+    /* It is started with this process, and may have to begin yet. */
+    for (int tries = 0; connect(made, (struct sockaddr *)&where, sizeof where); tries++) {
+        if ((errno != ENOENT && errno != ECONNREFUSED) || tries == MOST_TRIES) {
+            close(made);
+            return -1;
+        }
+        usleep(STEP_MICROSECONDS);
     }
     owner = getpid();
     return server = made;

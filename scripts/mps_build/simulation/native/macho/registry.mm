@@ -1,59 +1,64 @@
 // What host code asks IOKit and CoreFoundation: how many cores the GPU has. Objects of CoreFoundation are ours.
+#include <CoreFoundation/CoreFoundation.h>
 #include <Foundation/Foundation.h>
+#include <IOKit/IOKitLib.h>
 #include <atomic>
 #include <cstring>
 #include "../runtime/objects.h"
 
 namespace {
-constexpr int kCores = 8; // assumed, as of the smallest M1 but one
-constexpr unsigned kGpu = 1;
-std::atomic<unsigned> last_iterator{kGpu};
-thread_local unsigned used_iterator = 0;
+constexpr int kCores = 8; // assumed, as of an M1
+constexpr io_object_t kGpu = 1;
+std::atomic<io_iterator_t> last_iterator{kGpu};
+thread_local io_iterator_t used_iterator = 0;
 } // namespace
 
 extern "C" {
-const void *kCFAllocatorDefault = nullptr;
-unsigned kIOMainPortDefault = 0, kIOMasterPortDefault = 0;
+const CFAllocatorRef kCFAllocatorDefault = nullptr;
+const mach_port_t kIOMainPortDefault = 0, kIOMasterPortDefault = 0;
 
-const void *IOServiceMatching(const char *name) {
-  return [[NSString stringWithUTF8String:name] retain];
+CFMutableDictionaryRef IOServiceMatching(const char *name) {
+  return (CFMutableDictionaryRef)[[NSString stringWithUTF8String:name] retain];
 }
 // Takes the description, and gives an iterator over one service: the GPU, whatever is asked for.
-int IOServiceGetMatchingServices(unsigned, const void *description, unsigned *found) {
+kern_return_t IOServiceGetMatchingServices(mach_port_t, CFDictionaryRef description, io_iterator_t *found) {
   objc_release((void *)description);
   *found = ++last_iterator;
   return 0;
 }
-unsigned IOIteratorNext(unsigned iterator) {
+io_object_t IOIteratorNext(io_iterator_t iterator) {
   if (used_iterator == iterator) return 0;
   used_iterator = iterator;
   return kGpu;
 }
-unsigned IORegistryEntryFromPath(unsigned, const char *) { return 0; }
-const void *IORegistryEntryCreateCFProperty(unsigned entry, const void *key, const void *, unsigned) {
+io_registry_entry_t IORegistryEntryFromPath(mach_port_t, const io_string_t) { return 0; }
+CFTypeRef IORegistryEntryCreateCFProperty(io_registry_entry_t entry, CFStringRef key, CFAllocatorRef, IOOptionBits) {
   const bool is_known = entry == kGpu && [(NSString *)key isEqualToString:@"gpu-core-count"];
-  return is_known ? [[NSNumber numberWithInt:kCores] retain] : nil;
+  return is_known ? (CFTypeRef)[[NSNumber numberWithInt:kCores] retain] : nullptr;
 }
-int IOObjectRelease(unsigned) { return 0; }
+kern_return_t IOObjectRelease(io_object_t) { return 0; }
 
-void CFRelease(const void *object) { objc_release((void *)object); }
-unsigned char CFNumberGetValue(const void *given, long type, void *value) {
+void CFRelease(CFTypeRef object) { objc_release((void *)object); }
+Boolean CFNumberGetValue(CFNumberRef given, CFNumberType type, void *value) {
   auto *number = (NSNumber *)given;
   switch (type) {
-    case 1: case 7: *(char *)value = [number charValue]; return 1;
-    case 2: case 8: *(short *)value = [number shortValue]; return 1;
-    case 3: case 9: *(int *)value = [number intValue]; return 1;
-    case 4: case 10: case 11: case 14: *(long long *)value = [number longLongValue]; return 1;
-    case 5: case 12: *(float *)value = [number floatValue]; return 1;
-    case 6: case 13: *(double *)value = [number doubleValue]; return 1;
-    default: return 0;
+    case kCFNumberSInt8Type: case kCFNumberCharType: *(char *)value = [number charValue]; return true;
+    case kCFNumberSInt16Type: case kCFNumberShortType: *(short *)value = [number shortValue]; return true;
+    case kCFNumberSInt32Type: case kCFNumberIntType: *(int *)value = [number intValue]; return true;
+    case kCFNumberSInt64Type: case kCFNumberLongType: case kCFNumberLongLongType: case kCFNumberCFIndexType:
+    case kCFNumberNSIntegerType: *(long *)value = [number longValue]; return true;
+    case kCFNumberFloat32Type: case kCFNumberFloatType: *(float *)value = [number floatValue]; return true;
+    case kCFNumberFloat64Type: case kCFNumberDoubleType: case kCFNumberCGFloatType:
+      *(double *)value = [number doubleValue];
+      return true;
   }
+  return false;
 }
-unsigned char CFStringGetCString(const void *given, char *text, long size, unsigned) {
+Boolean CFStringGetCString(CFStringRef given, char *text, CFIndex size, CFStringEncoding) {
   const char *bytes = [(NSString *)given UTF8String];
-  const size_t length = strlen(bytes);
-  if (size <= 0 || length >= (size_t)size) return 0;
-  memcpy(text, bytes, length + 1);
-  return 1;
+  const auto length = (CFIndex)strlen(bytes);
+  if (length >= size) return false;
+  memcpy(text, bytes, (size_t)length + 1);
+  return true;
 }
 }

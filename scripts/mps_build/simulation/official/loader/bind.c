@@ -67,7 +67,9 @@ static struct answer from_table(const char *name) {
     if (!row) {
         /* Python's own interface has the layouts of the Python that runs; what differs in it is in the table. */
         if (!strcmp(name, "__PyRuntime")) return (struct answer){python_runtime(), FOUND, NULL};
-        void *address = !strncmp(name, "_Py", 3) || !strncmp(name, "__Py", 4) ? dlsym(RTLD_DEFAULT, name + 1) : NULL;
+        /* The machine of the kernels is a library of Linux (native/linux/machine.h). */
+        bool is_of_linux = !strncmp(name, "_Py", 3) || !strncmp(name, "__Py", 4) || !strncmp(name, "_rt_", 4);
+        void *address = is_of_linux ? dlsym(RTLD_DEFAULT, name + 1) : NULL;
         return (struct answer){address, address ? FOUND : STUB, "nothing here gives it"};
     }
     if (row->kind == SYSTEM_REFUSED) return (struct answer){NULL, STUB, row->text};

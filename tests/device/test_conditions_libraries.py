@@ -51,7 +51,7 @@ _MASKED: dict[str, Any] = {
     "normalize": _of_masked("normalize", 2.0, 1, eps=2.0**-9),
     "logaddexp": lambda x, m: torch.masked.logaddexp(x, x.flip(0), input_mask=m, other_mask=m.flip(0)),
     "whole": lambda x, m: (torch.masked.sum(x, mask=m), torch.masked.mean(x, mask=m), torch.masked.amax(x, mask=m)),
-    "integers": lambda x, m: torch.masked.sum((x * 9).to(torch.int32), 1, mask=m),
+    "integers": lambda x, m: torch.masked.sum((x * 8).to(torch.int32), 1, mask=m),
     "derived": lambda x, m: _gradient(lambda y: torch.masked.softmax(y, 1, mask=m).nan_to_num().square(), x),
 }
 

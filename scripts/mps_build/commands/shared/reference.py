@@ -59,7 +59,8 @@ def neighbours_page() -> str:
     lines = ["# Causes and their nearest neighbours", "", _GENERATED, ""]
     lines += [
         "Which [known causes](causes.md) are most easily taken for each other: those whose words are most alike, and "
-        "those that a row names as its effect or its rival. A test asks each for the recorded logs of its neighbours.",
+        "those that a row names as its effect or its rival; of one that shares no word, those beside it. "
+        "A test asks each for the recorded logs of its neighbours.",
         "",
         "| cause | nearest | next | words that the nearest looks for as well |",
         "|---|---|---|---|",

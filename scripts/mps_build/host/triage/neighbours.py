@@ -27,10 +27,12 @@ class Neighbour:
 
 
 def neighbours(catalogue: Catalogue, count: int = 2) -> Mapping[str, tuple[Neighbour, ...]]:
-    """Return the nearest causes of each, the nearest first; of what shares no word, none.
+    """Return the nearest causes of each, the nearest first.
 
-    What a row itself names as an effect or as a rival is near by that alone.
+    What a row itself names as an effect or as a rival is near by that alone. Of one that shares no word with any, they
+    are those beside it in the file, which is ordered by what breaks.
     """
+    ids = [cause.id for cause in catalogue.causes]
     words = {cause.id: _words(cause) for cause in catalogue.causes}
     held_by = Counter(word for mine in words.values() for word in mine)
     rarity = {word: math.log(len(words) / number) for word, number in held_by.items()}
@@ -46,8 +48,15 @@ def neighbours(catalogue: Catalogue, count: int = 2) -> Mapping[str, tuple[Neigh
             if other != mine and nearness > _LEAST:
                 rarest = tuple(sorted(shared, key=lambda word: (-rarity[word], word))[:3])
                 near.append(Neighbour(cause=other, nearness=min(nearness, 1.0), shared=rarest))
-        found[mine] = tuple(sorted(near, key=lambda each: (-each.nearness, each.cause))[:count])
+        found[mine] = tuple(sorted(near, key=lambda each: (-each.nearness, each.cause))[:count]) or tuple(
+            Neighbour(cause=beside, nearness=0.0, shared=()) for beside in _beside(ids, mine)[:count]
+        )
     return found
+
+
+def _beside(ids: list[str], mine: str) -> list[str]:
+    place = ids.index(mine)
+    return ids[max(place - 1, 0) : place] + ids[place + 1 : place + 2]
 
 
 def _words(cause: Cause) -> frozenset[str]:

@@ -164,32 +164,27 @@ def _environment(
     _write_if_new(packages / "mps_build_official.pth", f"{site}\nimport mps_build_official\n")
     _write_if_new(packages / HOOK.name, HOOK.read_text(encoding="utf-8"))
 
-    def start() -> StepResult:
-        reporter.started("Import torch once: Python compiles its modules to byte code")
-        started = home / ".started"
-        try:
-            environ = {**fetch_environ(os.environ)}
-            run_logged(
-                Command(argv=(str(home / "bin/python"), "-c", "import torch, numpy"), environ=environ),
-                log=official_log(),
-            )
-        except CommandFailed as failure:
-            said = "\n".join(failure.tail[-4:])
-            raise BuildEnvironmentError(
-                f"torch {wheel.version} could not be imported:\n{said}", hint=f"the whole output is in {official_log()}"
-            ) from failure
-        write_whole(started, "")
-        reporter.done()
-        return StepResult(files=(started,))
-
-    ledger().run(
-        "started",
-        key=home.name,
-        version=1,
-        inputs={**facts, "hook": digest_of(HOOK.read_text(encoding="utf-8"))},
-        action=start,
-    )
+    inputs = {**facts, "hook": digest_of(HOOK.read_text(encoding="utf-8"))}
+    ledger().run("started", key=home.name, version=1, inputs=inputs, action=lambda: _start_once(home, wheel, reporter))
     return home
+
+
+def _start_once(home: Path, wheel: Wheel, reporter: Reporter) -> StepResult:
+    """Import torch, so that Python's byte code is there; whether it can be imported is seen as well."""
+    reporter.started("Import torch once: Python compiles its modules to byte code")
+    started, log = home / ".started", official_log()
+    # Not the caller's PYTHON*: a container says that no byte code is written.
+    command = Command(argv=(str(home / "bin/python"), "-c", "import torch, numpy"), environ=fetch_environ(os.environ))
+    try:
+        run_logged(command, log=log)
+    except CommandFailed as failure:
+        said = "\n".join(failure.tail[-4:])
+        raise BuildEnvironmentError(
+            f"torch {wheel.version} could not be imported:\n{said}", hint=f"the whole output is in {log}"
+        ) from failure
+    write_whole(started, "")
+    reporter.done()
+    return StepResult(files=(started,))
 
 
 def _install(wheel: Wheel, interpreter: Interpreter, packages: Path, reporter: Reporter) -> None:

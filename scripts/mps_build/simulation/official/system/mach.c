@@ -130,6 +130,7 @@ void darwin__os_log_impl(void) {}
 
 /* --- the rest --- */
 
+void darwin___clear_cache(char *start, char *end) { __builtin___clear_cache(start, end); }
 void darwin_sys_icache_invalidate(void *start, size_t size) { __builtin___clear_cache((char *)start, (char *)start + size); }
 int darwin___darwin_check_fd_set_overflow(int file, const void *set, int is_unlimited) { (void)set; return is_unlimited || (file >= 0 && file < 1024); }
 bool darwin__availability_version_check(void) { return true; }

@@ -4,42 +4,53 @@ import sys
 import traceback
 
 import torch
-from torch.nn import functional as F
+from torch.nn import functional
 
 OPERATORS = {
-    "elements": lambda x: (x + x, x * 2.5, (x - 2).relu(), x.exp(), x.sigmoid(), F.gelu(x), torch.where(x > 2, x, -x)),
+    "elements": lambda x: (
+        x + x,
+        x * 2.5,
+        (x - 2).relu(),
+        x.exp(),
+        x.sigmoid(),
+        functional.gelu(x),
+        torch.where(x > 2, x, -x),
+    ),
     "whole_numbers": lambda x: (x.long() // 2, x.long() % 3, x.int().bitwise_and(5), (x > 2).any(1)),
     "half": lambda x: ((x.half() * 2 + 1).float(), (x.bfloat16() * 3).sum().float()),
     "complex": lambda x: (torch.complex(x, x).abs(),),
     "reductions": lambda x: (x.sum(), x.sum(1), x.mean(0), x.var(1), x.argmax(1), x.amin(0), x.isnan().all()),
-    "softmax": lambda x: (x.softmax(1), x.log_softmax(0), F.layer_norm(x, (3,))),
+    "softmax": lambda x: (x.softmax(1), x.log_softmax(0), functional.layer_norm(x, (3,))),
     "orders": lambda x: (*x.sort(1, descending=True), *x.topk(2, 1), x.cumsum(1), x.unique()),
     "views": lambda x: (x.t().contiguous(), torch.cat([x, x]), x[:, [2, 0]], x[1:, ::2] * 2, x.tril()),
     "indices": lambda x: (
         x.gather(1, torch.tensor([[0, 2], [1, 1]], device=x.device)),
         torch.zeros(2, 3, device=x.device).scatter_add(1, torch.tensor([[0, 2, 2], [1, 1, 0]], device=x.device), x),
-        F.embedding(torch.tensor([1, 0], device=x.device), x),
+        functional.embedding(torch.tensor([1, 0], device=x.device), x),
         x.masked_fill(x > 2, -1),
         x.nonzero(),
     ),
     "products": lambda x: (
         x @ x.t(),
-        F.linear(x, torch.ones(4, 3, device=x.device), torch.arange(4.0, device=x.device)),
+        functional.linear(x, torch.ones(4, 3, device=x.device), torch.arange(4.0, device=x.device)),
     ),
     "windows": lambda x: (
-        F.conv2d(x.reshape(1, 1, 2, 3), torch.ones(1, 1, 2, 2, device=x.device)),
-        F.max_pool2d(x.reshape(1, 1, 2, 3), 2),
+        functional.conv2d(x.reshape(1, 1, 2, 3), torch.ones(1, 1, 2, 2, device=x.device)),
+        functional.max_pool2d(x.reshape(1, 1, 2, 3), 2),
     ),
     "matrices": lambda x: (
         torch.linalg.solve(torch.eye(3, device=x.device) * 2 + 1, x.t()),
         torch.linalg.cholesky(torch.eye(3, device=x.device) * 4 + 1),
     ),
     "attention": lambda x: (
-        F.scaled_dot_product_attention(
+        functional.scaled_dot_product_attention(
             *(torch.linspace(-1, 1, 64, device=x.device).reshape(1, 1, 8, 8) for _ in "qkv")
         ),
     ),
-    "losses": lambda x: (F.binary_cross_entropy_with_logits(x, (x > 2).float()), F.mse_loss(x, x + 1)),
+    "losses": lambda x: (
+        functional.binary_cross_entropy_with_logits(x, (x > 2).float()),
+        functional.mse_loss(x, x + 1),
+    ),
     "large": lambda x: (torch.ones(300, 400, device=x.device) + 1, torch.ones(300, 400, device=x.device).sum()),
 }
 

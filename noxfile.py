@@ -29,6 +29,7 @@ PACKAGE = {
     # A session's own environment hides the caller's, whose torch a bare `nox -s verify_mps` asks.
     **{f"MPS_BUILD_CALLER_{name}": os.environ.get(name, "") for name in ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX")},
 }
+CORES = ROOT / "scripts" / "mps_build" / "common" / "cores.py"
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 nox.needs_version = ">=2025.2.9"
@@ -53,15 +54,21 @@ def _command(session: nox.Session, group: str = "tool") -> None:
 
     nox makes every failure a 1; the status is a contract (README, "Exit codes"), so it
     leaves by `sys.exit`, which nox lets through. After Ctrl-C nox would kill it within half a second: too early to end
-    a build's programs in order and to remove what was being fetched.
+    a build's programs in order and to remove what was being fetched. A program of the user's has the time it needs.
     """
     _install(session, group)
+    patience = None if session.name in ("simulate", "shell") else 10.0
     with session.chdir(session.invoked_from):
         try:
             argv = ("python", "-m", "mps_build", session.name, *session.posargs)
-            session.run(*argv, env=PACKAGE, interrupt_timeout=10.0, terminate_timeout=10.0)
+            session.run(*argv, env=PACKAGE, interrupt_timeout=patience, terminate_timeout=patience)
         except nox.command.CommandFailed as failure:
             sys.exit(_status(failure))
+
+
+def _usable_cores(session: nox.Session) -> int:
+    """Return the cores that this process may use, by affinity and quota, as the program that knows says."""
+    return int(session.run("python", str(CORES), silent=True, log=False) or 1)
 
 
 def _status(failure: Exception) -> int:
@@ -180,7 +187,7 @@ def typecheck(session: nox.Session) -> None:
     _install(session, "typecheck")
     # benchmarks/device runs in the venv of a torch
     benchmarks = [*sorted(map(str, Path("benchmarks").glob("*.py"))), "benchmarks/shared"]
-    workers = ("--num-workers", str(min(8, os.cpu_count() or 1)))
+    workers = ("--num-workers", str(min(8, _usable_cores(session))))
     session.run("mypy", *workers, "noxfile.py", "scripts", *benchmarks, "tests/tooling")
 
 
@@ -188,12 +195,15 @@ def typecheck(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """This repository's own tests; arguments go to pytest."""
     _install(session, "tests")
-    # One worker more than cores: many tests wait for a process of theirs. Long tests at the end are shared out again.
-    workers = ("-n", str((os.cpu_count() or 2) + 1), "--dist", "worksteal")
+    # No more workers than cores: a test's own processes compute while it waits. Long tests at the end are shared out
+    # again.
+    workers = ("-n", str(_usable_cores(session)), "--dist", "worksteal")
     # Each worker would have Hypothesis's plugin read all our modules for constants; its decorators work without it.
     chosen = ("-p", "no:hypothesispytest", "-m", "not slow")
     # Bytecode beside the sources: hundreds of tests start a process, which then compiles nothing anew.
-    session.run("pytest", *workers, *chosen, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": None})
+    # What a caller's tools may have set (nox itself: UV_PYTHON), set to harm: tests/tooling/conftest.py removes it.
+    harm = {"UV_PYTHON": "3.9", "PIP_REQUIRE_VIRTUALENV": "1", "GIT_DIR": os.devnull, "CONDA_PREFIX": os.devnull}
+    session.run("pytest", *workers, *chosen, *session.posargs, env={**harm, "PYTHONDONTWRITEBYTECODE": None})
 
 
 @nox.session
@@ -221,7 +231,7 @@ def tests_torch(session: nox.Session) -> None:
     python = str(Path(session.virtualenv.location) / "bin" / "python")
     names = {
         "kernels": ("kernels_judge", "kernels_judge_socket", "kernels_repro"),
-        "verify": ("repro_scripts", "own_fault", "late_fault"),
+        "verify": ("repro_scripts", "own_fault", "late_fault", "verify_threads"),
     }
     files = [str(ROOT / "tests" / "tooling" / task / f"test_{name}.py") for task in names for name in names[task]]
     rows = session.create_tmp()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import random
 import re
 import shutil
@@ -27,6 +26,7 @@ from mps_build.build.rehearsal.session import Prepared, Rehearsal
 from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree
 from mps_build.build.steps.compile_objects import compile_objects
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores
 from mps_build.common.errors import CompileError, MpsBuildError
 from mps_build.common.process import Command
 from mps_build.common.recipe.catalogue import find_recipe
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--units", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--release", default="v2.6.0")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=usable_cores())
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run's times")
     parser.add_argument("--ways", default=",".join(way.name for way in WAYS))
     arguments = parser.parse_args(argv)

@@ -11,7 +11,6 @@ compile steps, ccache's own included, and ccache's hits. What came from the cach
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from mps_build.build.rehearsal.session import Prepared, Rehearsal
 from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree
 from mps_build.build.steps.compile_objects import compile_objects
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores
 from mps_build.common.errors import CompileError, MpsBuildError
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import fingerprint
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--targets", default="torch_cpu,torch_python,c10", help="CMake targets to draw from, by commas")
     parser.add_argument("--again", action="store_true", help="cold pass: use the build folder that is configured")
     parser.add_argument("--release", default="v2.6.0")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=usable_cores())
     arguments = parser.parse_args(argv)
     console = Console()
     cache = cache_folder() / "benchmark-ccache"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from fuzzing import MOST_SECONDS, SEED, TARGETS, Figures, run
+from mps_build.common.cores import usable_cores
 from shared.record import record
 
 # In memory where it can be: each input is a few small files, written, read and removed.
@@ -28,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"default: {', '.join(TARGETS)}")
     parser.add_argument("--inputs", type=int, default=20_000, help="of each target (default: 20000)")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes (default: the cores)")
+    parser.add_argument("--jobs", type=int, default=usable_cores(), help="processes (default: the cores)")
     parser.add_argument("--record", action="store_true", help="keep the figures in benchmarks/results.json")
     arguments = parser.parse_args()
     if min(arguments.inputs, arguments.jobs) < 1:

@@ -11,13 +11,13 @@ tables on docs/verify/simulated_mutants.md. What of the held-back third is misse
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.cores import usable_cores
 from mps_build.common.files import write_whole
 from mps_build.common.workspace import cache_folder
 from shared.record import record
@@ -39,7 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recipe", default="v2.6.0")
     parser.add_argument("--home", type=Path, default=cache_folder() / "simulation" / "host_mutants")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=usable_cores())
     parser.add_argument("--count", type=int, default=340, help="mutants to draw")
     parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("--minutes", type=float, default=600.0, help="of each stage: begin nothing new after it")

@@ -10,7 +10,6 @@ the seconds are N times theirs (start and reading of the wheel once).
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python, torch_version
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores
 from mps_build.kernels.execution.selection import Choice, choose
 from mps_build.kernels.execution.verify_all import KernelRow, Request, counts, verify
 from mps_build.kernels.read.library import BASIC
@@ -74,7 +74,7 @@ def _processor() -> float:
 def _keep(
     options: argparse.Namespace, first: tuple[float, float], again: tuple[float, float], rows: list[KernelRow]
 ) -> None:
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     times = options.sample
     command = f"nox -s benchmark -- kernels {Path(options.target).name}" + (" --quick" if options.quick else "")
     shared = f"{first[0] * times:.0f} CPU s on {cores} cores; low: CPU s / cores, high: wall, the machine shared"

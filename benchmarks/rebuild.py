@@ -34,6 +34,7 @@ from mps_build.build.steps.finish_wheel import finish_wheel
 from mps_build.build.steps.repack_wheel import files_of, make_commands, repack_wheel
 from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.process import Command
 from mps_build.common.recipe.catalogue import find_recipe
@@ -89,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--file", default="torch/csrc/utils/tensor_list.cpp")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=usable_cores())
     parser.add_argument("--wheel", action="store_true", help="up to a finished wheel, against `python -m build`")
     parser.add_argument("--prepare", action="store_true", help="make the tree importable in place, and measure nothing")
     arguments = parser.parse_args()

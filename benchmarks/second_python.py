@@ -14,7 +14,6 @@ configured for the second Python: another `rehearse --wheel` configures it again
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import resource
 import sys
@@ -40,6 +39,7 @@ from mps_build.build.steps import configure as configuring
 from mps_build.build.steps.compile_wheel import build_command, compile_wheel
 from mps_build.build.wide_headers import TORCH_PYTHON, wide_header_lines
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores
 from mps_build.common.errors import CompileError, MpsBuildError, SourceError
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--first-cpu", type=float, default=FIRST_CPU_SECONDS, help="CPU seconds of a whole first build")
     parser.add_argument("--units", type=int, default=0, help="compile so many files only, and scale (0: all, and pack)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=usable_cores())
     arguments = parser.parse_args(argv)
     try:
         run(arguments, Console())

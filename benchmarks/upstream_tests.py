@@ -23,6 +23,7 @@ from glob import escape
 from pathlib import Path
 
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores
 from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.workspace import work_folder
@@ -80,7 +81,7 @@ def _check_same(folder: Path, asked: dict[str, str]) -> None:
 
 def _request(given: argparse.Namespace, release: str, folder: Path, console: Console) -> UpstreamRequest:
     source = given.source.absolute() if given.source else None
-    built = provide(release, source=source, jobs=os.cpu_count() or 1, reporter=console)
+    built = provide(release, source=source, jobs=usable_cores(), reporter=console)
     libraries = libraries_of(built, packages=PACKAGES, folder=None, reporter=console)
     assert libraries is not None
     asked = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -177,7 +176,6 @@ def _facts(bench: Bench) -> dict[str, Any]:
     return {
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(),
         "cpu_bfloat16": bench.cpu_bfloat16,
         "device": bench.device.name,
     }

@@ -122,6 +122,15 @@ MEANINGS: Mapping[str, str] = {
             *("complex", "autocast", "transformers", "models"),
         )
     },
+    **{
+        f"threads.{device}_rate_ratio": f"`verify_mps --device {device}`: the default's rate over the best setting's"
+        for device in ("cpu", "cuda", "mps")
+    },
+    "threads.cpu_rate_ratio.2_cores": "`verify_mps --device cpu` on two cores: its rate over the best setting's",
+    "triage.first.unknown": "logs of threads unread before, first answers: no cause where one could be known",
+    "triage.first.wrong": "the same: a wrong cause, or one where none may be named",
+    "triage.unknown": "every log whose right answer is known: no cause where one could be known",
+    "triage.wrong": "the same: a wrong cause, or one where none may be named",
     "verify.overhead_s": "what the driver of `verify_mps` adds to pytest",
 }
 HEAD = """\

@@ -12,17 +12,20 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from mps_build.common.cores import usable_cores
+
 from .page import README, RESULTS, render
 
 
 def record(
-    name: str, values: Sequence[float], *, unit: str, command: str, target: str, versions: str = ""
+    name: str, values: Sequence[float], *, unit: str, command: str, target: str, versions: str = "", on: str = ""
 ) -> dict[str, object]:
     """Add the row of `name`, or put it in the old one's place, and write README.md anew; return the row.
 
     Args:
         values: every measurement of this run; median, least and most are kept.
         target: what it is held against, as the issue words it (`<= 1.1`).
+        on: the machine, where it was not this one.
         versions: the programs that the figure is of, beside Python (`clang 19.1.7, ccache 4.11.2`).
     """
     row: dict[str, object] = {
@@ -32,7 +35,7 @@ def record(
         "high": round(max(values), 4),
         "unit": unit,
         "command": command,
-        "machine": machine(),
+        "machine": on or machine(),
         "date": datetime.now(timezone.utc).date().isoformat(),
         "target": target,
     } | ({"versions": versions} if versions else {})
@@ -61,4 +64,4 @@ def machine() -> str:
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
         processor = names[0] if names else processor
     system = f"{platform.system()} {platform.machine()}"
-    return f"{system}, {processor}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return f"{system}, {processor}, {usable_cores()} cores, Python {platform.python_version()}"

@@ -30,6 +30,7 @@ _JSON_HINT = "name a file in an existing folder"
 def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; `command` None takes it from the arguments."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _close_to_others()
     with guarded_streams():
         try:
             status = _main(command, arguments)
@@ -37,6 +38,13 @@ def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
         except OutputLost as lost:
             return _tell(_lost(lost)).exit_code
         return status
+
+
+def _close_to_others() -> None:
+    """Let nobody else write to what we make, where the umask would; one that a group shares its files by stays."""
+    umask = os.umask(0o022)
+    if umask & 0o002:
+        os.umask(umask)
 
 
 def _main(command: str | None, arguments: list[str]) -> int:
@@ -246,13 +254,13 @@ def _write_json(command: str, arguments: Sequence[str], result: Result) -> int:
     from .common.documents import head
     from .common.files import write_whole
     from .common.json_text import to_json
+    from .common.scrubbing.scrubber import without_secrets
 
     document = {
         **head(command),
-        **result.document,
+        **without_secrets({**result.document, "hint": result.hint}),
         "exit_code": result.exit_code,
         "cause": result.cause,
-        "hint": result.hint,
     }
     if path == Path("-"):
         # GitHub reads `##[` as a command wherever it stands, and JSON can say it otherwise.

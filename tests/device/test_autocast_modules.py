@@ -13,8 +13,8 @@ from device_suite.acts import leaf
 cases = Cases("autocast")
 LOW = (torch.float16, torch.bfloat16)
 
-# x of (3, 4, 6, 6), w of (4, 4, 3, 3), m of (6, 5), b of (5,); computed in the low dtype, and must be given in it.
-_LOWERED: dict[str, Callable[..., Any]] = {
+# x of (3, 4, 6, 6), w of (4, 4, 3, 3), m of (6, 5), b of (5,); first what all lists compute in the low dtype.
+_FORMS: dict[str, Callable[..., Any]] = {
     "linear": lambda x, w, m, b: F.linear(x, m.t(), b),
     "linear_bare": lambda x, w, m, b: F.linear(x[0, 0], m.t()),
     "matmul": lambda x, w, m, b: x @ m,
@@ -35,9 +35,7 @@ _LOWERED: dict[str, Callable[..., Any]] = {
     "chained": lambda x, w, m, b: torch.linalg.multi_dot([x[0, 0], m, m.t()]),
     "equation": lambda x, w, m, b: torch.einsum("bcij,jk->bcik", x, m),
     "baddbmm_none": lambda x, w, m, b: torch.baddbmm(x[2], x[0], x[1], beta=0),
-}
-# What may be kept in float32 or not, by back end: only its value is asked.
-_FREE: dict[str, Callable[..., Any]] = {
+    # What lists keep in float32, or raise to it, or say nothing of.
     "softmax": lambda x, w, m, b: F.softmax(x @ m, dim=-1),
     "layer_norm": lambda x, w, m, b: F.layer_norm(x @ m, (5,), b, b),
     "batch_norm": lambda x, w, m, b: F.batch_norm(F.conv2d(x, w), None, None, b[:4], b[:4], training=True),
@@ -106,29 +104,28 @@ def _kept_out(x: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
         return x.float() @ m.float() if x.dtype != torch.float64 else x @ m
 
 
-def _under(form: Any, low: torch.dtype, lowered: bool, gradients: bool) -> Any:
+def _under(form: Any, low: torch.dtype, gradients: bool) -> Any:
     def act(run: Any, *bases: torch.Tensor) -> Any:
         starts = [leaf(base) if gradients else base for base in bases]
         _now["low"] = low
         with torch.autocast(run.device.type, dtype=low, enabled=not run.precise):
             result = form(*starts)
-        exact = run.cast(low)
-        answers: list[Any] = [str(result.dtype) if lowered and not run.precise else str(low), result.to(exact)]
+        answers: list[Any] = [result]
         if gradients:
             ramp = (torch.arange(result.numel(), device=result.device) % 7 - 2).reshape(result.shape)
             result.backward((ramp / 4).to(result.dtype))
-            answers += [one.grad.to(exact) for one in starts if one.grad is not None]
+            answers += [one.grad for one in starts if one.grad is not None]
         return answers
 
     return act
 
 
 for _low_dtype in LOW:
-    for _name, _form in {**_LOWERED, **_FREE}.items():
+    for _name, _form in _FORMS.items():
         for _gradients in (False, True):
             cases.add(
                 f"autocast-{_name}-{str(_low_dtype)[6:]}" + ("-grad" if _gradients else ""),
-                _under(_form, _low_dtype, _name in _LOWERED, _gradients),
+                _under(_form, _low_dtype, _gradients),
                 make=lambda d: (
                     d.normal(3, 4, 6, 6),
                     d.normal(4, 4, 3, 3, scale=0.5),
@@ -140,4 +137,5 @@ for _low_dtype in LOW:
                 states=("fresh",),
                 deterministic=False,
                 may_be_missing=True,
+                autocast=_low_dtype,
             )

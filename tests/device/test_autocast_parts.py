@@ -39,7 +39,7 @@ _PLAIN: dict[str, tuple[Make, str, Callable[[torch.Tensor], tuple[Any, ...]], tu
     "GroupNorm": (nn.GroupNorm, "affine", lambda x: (x,), (2, 4)),
     "LayerNorm": (nn.LayerNorm, "elementwise_affine bias", lambda x: (x,), (6,)),
     "LayerNorm-two": (nn.LayerNorm, "elementwise_affine", lambda x: (x,), ((6, 6),)),
-    "RMSNorm": (nn.RMSNorm, "elementwise_affine", lambda x: (x,), (6,)),
+    "RMSNorm": (lambda *a, **o: nn.RMSNorm(*a, **o), "elementwise_affine", lambda x: (x,), (6,)),  # since 2.4
     "LocalResponseNorm": (nn.LocalResponseNorm, "", lambda x: (x,), (3,)),
     "PReLU": (nn.PReLU, "", lambda x: (x,), (4,)),
     "RNNCell": (nn.RNNCell, "bias", lambda x: (x[0, :, 0],), (6, 5)),
@@ -123,8 +123,8 @@ def _asked(name: str, without: tuple[str, ...], low: torch.dtype, mode: str, run
     total = sum((y.to(exact).to(x.dtype) * (0.5 + place)).sum() for place, y in enumerate(found))
     total.backward()
     return [
-        *(y.detach().to(exact) for y in found),
-        *(one.grad.to(exact) for one in (start, *module.parameters()) if one.grad is not None),
+        *(y.detach() for y in found),
+        *(one.grad for one in (start, *module.parameters()) if one.grad is not None),
     ]
 
 
@@ -175,4 +175,5 @@ for _low in LOW:
             states=("fresh",),
             deterministic=False,
             may_be_missing=True,
+            autocast=_low,
         )

@@ -54,7 +54,6 @@ def _transformed(kind: str, form: Any, inputs: Any, seen: list[str]) -> Any:
 
 def _asked(kind: str, low: torch.dtype | None) -> Any:
     def act(run: Any, *inputs: torch.Tensor) -> Any:
-        exact = run.cast(low or torch.float32)
         answers = {}
         for name, form in _FORMS.items():
             seen: list[str] = []
@@ -62,7 +61,7 @@ def _asked(kind: str, low: torch.dtype | None) -> Any:
             def answer(form: Any = form, seen: list[str] = seen) -> Any:
                 with torch.autocast(run.device.type, dtype=low, enabled=low is not None and not run.precise):
                     found = _transformed(kind, form, inputs, seen)
-                return [one.to(exact) for one in (found if isinstance(found, tuple) else (found,))]
+                return list(found) if isinstance(found, tuple) else [found]
 
             # Under vmap alone a back end may take a function apart before autocast sees it.
             lowered = low is not None and kind != "vmap" and name not in ("softmax", "norm", "attention")
@@ -84,4 +83,5 @@ for _kind in ("grad", "value", "vmap", "each", "vjp", "rows"):
             states=("fresh",),
             deterministic=False,
             may_be_missing=True,
+            autocast=_low,
         )

@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.limits import add_table
+from device_suite.answers import attempt
+from device_suite.limits import ONCE
 
 cases = Cases("conditions")
 Form = Callable[..., Any]
@@ -59,23 +60,32 @@ _CALLED: dict[str, Form] = {
 }
 
 
-def _cast(form: Form, to: torch.dtype, given: torch.dtype, x: torch.Tensor, y: torch.Tensor, i: torch.Tensor) -> Any:
-    with torch.autocast(x.device.type, to):
-        return form(x.to(given), y, i)
+def _each_cast(to: torch.dtype, run: Any, x: torch.Tensor, y: torch.Tensor, i: torch.Tensor) -> Any:
+    def answer(form: Form, given: torch.dtype) -> Any:
+        with torch.autocast(run.device.type, to, enabled=not run.precise):
+            return form(x.to(run.cast(given)), y, i)
+
+    return {
+        f"{name}-{str(given)[6:]}": attempt(lambda form=form, given=given: answer(form, given))
+        for name, form in _CALLED.items()
+        for given in (torch.float32, to)
+    }
 
 
 for _to in (torch.bfloat16, torch.float16):
-    add_table(
-        cases,
-        f"autocast-others-{str(_to)[6:]}",
-        {
-            f"{name}-{str(given)[6:]}": lambda x, y, i, form=form, to=_to, given=given: _cast(form, to, given, x, y, i)
-            for name, form in _CALLED.items()
-            for given in (torch.float32, _to)
-        },
-        lambda d: (d.integers(-4, 5, 4, 4).float() / 4, d.integers(1, 5, 4, 4).float() / 4, torch.tensor([2, 0, 3])),
+    cases.add(
+        f"condition-limit-autocast-others-{str(_to)[6:]}",
+        lambda run, *operands, to=_to: _each_cast(to, run, *operands),
+        make=lambda d: (
+            d.integers(-4, 5, 4, 4).float() / 4,
+            d.integers(1, 5, 4, 4).float() / 4,
+            torch.tensor([2, 0, 3]),
+        ),
         terms=16,
         factor=16.0,
         floor=4.0,
         since="2.6",
+        states=ONCE,
+        may_be_missing=True,
+        autocast=_to,
     )

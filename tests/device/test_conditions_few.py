@@ -47,7 +47,7 @@ _UNARY: dict[str, Form] = {
         f"{name}-below-1": lambda x, name=name: getattr(torch, name)(x / 8) for name in "asin acos atanh erfinv".split()
     },
     "acosh": lambda x: torch.acosh(x.abs() + 1),
-    "logit": lambda x: torch.logit(x / 8 + 0.5),
+    "logit": lambda x: torch.logit(x / 16 + 0.5),
     "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"),
 }
 _SHARED: dict[str, Form] = {

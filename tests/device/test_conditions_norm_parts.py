@@ -65,6 +65,8 @@ for _kind, _shape in itertools.product(("batch", "instance", "group", "layer", "
                 continue
             if _kind == "group" and _parts[0] == "none" and _parts[1] != "none":
                 continue
+            if _kind == "group" and _shape == "rows":  # of two numbers nothing is left but their signs
+                continue
             # A row's norm and a group's may ask for weights of the dtype of x.
             _ROWS[f"{_kind}-{_shape}-{'-'.join(_parts)}-{_kept}-{_training}"] = (
                 lambda x, row=(_kind, _shape, _parts, _kept, _training): attempt(

@@ -147,7 +147,12 @@ _CLIPPED: dict[str, Form] = {
     and not (key == "mixed" and float(norm) not in (_INF, -_INF, 0))  # a norm in half precision is rounded
 }
 _CLIPPED |= {
-    "total": lambda x: [torch.nn.utils.get_total_norm(make(x), norm) for make in _LISTS.values() for norm in (1, 2, 3)],
+    "total": lambda x: [
+        torch.nn.utils.get_total_norm(make(x), norm)
+        for key, make in _LISTS.items()
+        if key != "mixed"
+        for norm in (1, 2, 3)
+    ],
     "values": lambda x: [
         _by_value(make(x), most, way) for make in _LISTS.values() for most, way in ((0.5, True), (0, False))
     ],

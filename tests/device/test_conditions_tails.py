@@ -26,7 +26,7 @@ _FORMS: dict[str, Any] = {
     **{name: getattr(torch, name) for name in _BY_NAME},
     **{
         name: getattr(torch.special, name)
-        for name in "erfcx log_ndtr ndtr ndtri i0 i0e i1 i1e expit entr bessel_j0 bessel_j1".split()
+        for name in "erfcx log_ndtr ndtri i0 i0e i1 i1e expit entr bessel_j0 bessel_j1".split()
     },
     **{
         name: getattr(F, name) for name in "softplus logsigmoid silu gelu mish selu elu celu softsign hardswish".split()

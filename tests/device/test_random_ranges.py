@@ -7,7 +7,7 @@ from typing import Any, Callable
 import torch
 
 from device_suite import Cases
-from device_suite.random_checks import add_random_check
+from device_suite.random_checks import add_random_check, demand
 from device_suite.runs import seed_numbers
 
 cases = Cases("random")
@@ -87,15 +87,17 @@ def _line(device: Any) -> torch.Tensor:
 
 
 def _long(form: Any, low: tuple[float, float], high: tuple[float, float]) -> Any:
-    def check(bench: Any) -> None:
-        with bench.device_run() as run:
-            run.seed(89)
-            drawn = form(run.device).cpu()
-        least, most = float(drawn.min()), float(drawn.max())  # NaN where any is NaN
+    def judge(drawn: Any) -> None:
+        least, most = float(drawn[0].min()), float(drawn[0].max())  # NaN where any is NaN
         assert low[0] <= least <= low[1], f"the least is {least}, not in {low}"
         assert high[0] <= most <= high[1], f"the largest is {most}, not in {high}"
 
-    return check
+    def drawn_on(run: Any) -> Any:
+        with run:
+            run.seed(89)
+            return [form(run.device).cpu()]
+
+    return lambda bench: demand(judge, drawn_on(bench.device_run()), lambda: drawn_on(bench.same()))
 
 
 for _name, (_form, _low, _high) in _LONG.items():

@@ -1,7 +1,8 @@
 """A healthy device that rounds otherwise: every computed number moves by a unit or so in its last place.
 
 No plant: a suite that calls this wrong would call every other back end wrong. What moves data or chooses among it stays
-exact, and so do whole numbers, which any hardware computes exactly while they are small.
+exact, and so do whole numbers, which any hardware computes exactly while they are small, and what a sum, a product or a
+quotient gives without rounding.
 """
 
 from __future__ import annotations
@@ -16,20 +17,24 @@ from torch.utils._python_dispatch import TorchDispatchMode
 EXACT = frozenset(
     """_local_scalar_dense _reshape_copy _to_copy _unsafe_view abs alias amax amin arange argmax argmin bernoulli cat
     cauchy ceil clamp clamp_max clamp_min clone col2im complex constant_pad_nd copy copysign cummax cummin detach
-    diag_embed diagonal_backward dropout embedding empty empty_strided exponential eye fill flip floor fmax fmin full
-    gather geometric
+    diag_embed diagonal_backward dropout embedding empty empty_strided exponential eye fill flip floor fmax fmin fmod
+    frac frexp full gather geometric hardshrink
     hardtanh heaviside im2col imag index index_add index_copy index_fill index_put index_select kthvalue leaky_relu
     lift_fresh log_normal masked_fill masked_scatter masked_select max max_pool2d_with_indices
     max_pool3d_with_indices maximum median min minimum mode multinomial nan_to_num nanmedian native_dropout neg
     new_empty new_empty_strided new_full new_ones new_zeros nextafter normal one_hot ones pad poisson polar rand
     rand_like randint
     randint_like randn randn_like random randperm real reflection_pad1d reflection_pad2d reflection_pad3d relu
-    repeat repeat_interleave replication_pad1d replication_pad2d replication_pad3d resize roll rot90 round scatter
+    repeat repeat_interleave replication_pad1d replication_pad2d replication_pad3d resize roll rot90 round
+    scalar_tensor scatter
     scatter_reduce select_backward select_scatter set sgn sign slice_backward slice_scatter sort stack take
-    threshold topk tril triu trunc unfold_backward uniform unique_consecutive upsample_nearest1d upsample_nearest2d
+    threshold topk tril triu trunc unfold_backward uniform unsafe_chunk unsafe_split unsafe_split_with_sizes
+    unique_consecutive upsample_nearest1d upsample_nearest2d
     upsample_nearest3d view_as_complex view_as_real where zero zeros
     """.split()  # noqa: SIM905 - a list of a hundred words reads better so
 )
+# Each is one operation of IEEE 754, rounded once: a result that needs no rounding has none on any hardware.
+ONCE = frozenset({"add", "sub", "rsub", "mul", "div", "remainder"})
 
 
 class RoundsOtherwise(TorchDispatchMode):
@@ -43,15 +48,17 @@ class RoundsOtherwise(TorchDispatchMode):
     def __init__(self, units: float = 1.0) -> None:
         super().__init__()
         self.units, self.computed, self.moved = units, 0, 0
+        self._unrounded: torch.Tensor | None = None
         self._noise: dict[tuple[torch.Size, torch.dtype], torch.Tensor] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        answer = func(*args, **kwargs)
         schema = func._schema
-        if "linalg_vector_norm" in schema.name and len(args) > 1 and args[1] in (float("inf"), float("-inf")):
-            return answer  # the largest of them, or the least
         name = schema.name.split("::")[1].rstrip("_").removeprefix("_foreach_")
+        self._unrounded = _wider(func, args, kwargs) if name in ONCE and "foreach" not in schema.name else None
+        answer = func(*args, **kwargs)
+        if name in ("linalg_vector_norm", "norm") and len(args) > 1 and args[1] in (float("inf"), float("-inf")):
+            return answer  # the largest of them, or the least
         if name in EXACT or any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns):
             return answer
         if schema.is_mutable:
@@ -71,6 +78,8 @@ class RoundsOtherwise(TorchDispatchMode):
             return value
         moved = value * (1 + self._noise_like(value) * torch.finfo(value.dtype).eps)
         whole = _is_whole(value)
+        if self._unrounded is not None and self._unrounded.shape == value.shape:
+            whole = whole | (self._unrounded == value)
         found = torch.where(whole, value, moved.to(value.dtype))
         with contextlib.suppress(RuntimeError):  # what is being traced has no value yet
             self.computed += not bool(whole.all())
@@ -89,6 +98,21 @@ class RoundsOtherwise(TorchDispatchMode):
             wide = torch.float64 if value.dtype == torch.float64 else torch.float32
             self._noise[key] = (torch.rand(value.shape, generator=generator, dtype=wide) * 2 - 1) * self.units
         return self._noise[key]
+
+
+def _wider(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
+    """Return what an operation gives of the same numbers in float64; None where nothing is to be said of it."""
+    floating = [one for one in args if _is_computed(one)]
+    if not floating or any(one.dtype == torch.float64 for one in floating):
+        return None
+    # Nothing but copies may be written to.
+    if any(isinstance(one, torch.Tensor) for one in kwargs.values()) or not (
+        _is_computed(args[0]) or not func._schema.is_mutable
+    ):
+        return None
+    with contextlib.suppress(Exception):  # what is traced has no value yet, and what is refused will be
+        return func(*(one.double() if _is_computed(one) else one for one in args), **kwargs)
+    return None
 
 
 def _is_computed(value: Any) -> bool:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from suite_in_process import DEVICE_TESTS
 
 PLANT = """
@@ -29,14 +31,17 @@ class late(TorchDispatchMode):
 CASES = ("issue-131750", "issue-88331", "issue-133520-columns")
 
 
-def _finished(tmp_path: Path, plant: str, *cases: str) -> list[dict[str, Any]]:
+def _events(tmp_path: Path, plant: str, *cases: str) -> list[dict[str, Any]]:
     (tmp_path / "fault.py").write_text(plant)
     file, outcomes = DEVICE_TESTS / "test_regressions_norms.py", tmp_path / "outcomes.jsonl"
     argv = [sys.executable, "-m", "pytest", "-q", "-c", str(DEVICE_TESTS / "pytest.ini"), str(file), "--device", "cpu"]
     argv += ["--only", ",".join(cases), "--outcomes", str(outcomes), "--plant", f"{tmp_path / 'fault.py'}:late"]
     subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False)
-    events = [json.loads(line) for line in outcomes.read_text().splitlines()]
-    return [event for event in events if event["event"] == "finished"]
+    return [json.loads(line) for line in outcomes.read_text().splitlines()]
+
+
+def _finished(tmp_path: Path, plant: str, *cases: str) -> list[dict[str, Any]]:
+    return [event for event in _events(tmp_path, plant, *cases) if event["event"] == "finished"]
 
 
 def test_a_failure_before_the_first_hit_does_not_stop_the_run(tmp_path: Path) -> None:
@@ -50,3 +55,29 @@ def test_without_hits_the_first_failure_stops_the_run(tmp_path: Path) -> None:
     found = [(one["id"], one["outcome"], one["plant_hits"]) for one in lines]
 
     assert found == [("issue-131750", "failed", None)]
+
+
+def test_a_failure_without_a_hit_of_its_own_does_not_stop_the_run(tmp_path: Path) -> None:
+    """The first case has hits that change nothing: what fails behind it failed by itself."""
+    first, second = "aten.native_layer_norm.default", "aten.native_group_norm.default"
+    plant = PLANT.replace(first, "x").replace(second, first).replace("* 1.5", "* 1.0").replace('"x"', f'"{second}"')
+    plant = plant.replace("* 1.0", "* 1.5", 1)
+
+    events = _events(tmp_path, plant, *CASES)
+
+    found = [(one["id"], one["outcome"], one["plant_hits"] > 0) for one in events if one["event"] == "finished"]
+    assert found == [(CASES[0], "passed", True), (CASES[1], "failed", True), (CASES[2], found[2][1], True)]
+    assert not [event for event in events if event["event"] == "leave"]
+
+
+@pytest.mark.parametrize("end", ["os.abort()", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_a_process_that_dies_leaves_its_count_of_hits(tmp_path: Path, end: str) -> None:
+    """HITS may be a neighbour's."""
+    (tmp_path / "counting.py").write_text("HITS = {'late': 0}\ndef count(): HITS['late'] += 1\n")
+    plant = PLANT.replace('HITS = {"late": 0}', "import os, signal\nfrom counting import HITS, count")
+    plant = plant.replace('HITS["late"] += 1', f"[count(), count(), {end}]")
+
+    events = _events(tmp_path, plant, "issue-88331")
+
+    assert [event["event"] for event in events][-1] == "started"
+    assert int.from_bytes((tmp_path / "outcomes.hits").read_bytes(), sys.byteorder) == 2

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
-from device_suite.random_checks import demand_same_numbers
+from device_suite.cases import Cases
+from device_suite.random_checks import add_random_check, demand_same_numbers
+from device_suite.runs import Bench
+from device_suite.states import Refused, run_case
 
 HOST = torch.tensor([0.25, -1.5, 3.0])
 
@@ -18,3 +23,28 @@ def test_another_rounding_is_no_other_number() -> None:
 def test_fewer_more_or_other_numbers_are_a_fault(drawn: list[torch.Tensor]) -> None:
     with pytest.raises(AssertionError, match="x: "):
         demand_same_numbers("x", drawn, [HOST])
+
+
+def _case(host: torch.Tensor, device: torch.Tensor) -> tuple[Any, Bench]:
+    """Return a case that asks for numbers below 3, and a bench of a device ("meta" by name) that draws others."""
+    cases = Cases("random")
+
+    def below_3(drawn: list[torch.Tensor]) -> None:
+        assert float(drawn[0].max()) < 3, f"up to {float(drawn[0].max())}"
+
+    add_random_check(cases, "x", lambda where: [host if where.type == "cpu" else device], below_3)
+    return next(iter(cases)), Bench(torch.device("meta"))
+
+
+def test_an_upper_end_that_the_cpu_reaches_too_is_no_fault_of_the_device() -> None:
+    """torch 2.11's CPU rounds uniform_(2, 3) of half precision up to 3."""
+    with pytest.raises(Refused, match=r"this torch's CPU draws such numbers itself: up to 3\.0"):
+        run_case(*_case(host=HOST, device=HOST))
+
+
+@pytest.mark.parametrize("device", [HOST + 1, HOST - 1, HOST * float("nan")])
+def test_a_device_that_goes_further_than_the_cpu_has_failed(device: torch.Tensor) -> None:
+    with pytest.raises(AssertionError):
+        run_case(*_case(host=HOST, device=torch.cat([HOST, device])))
+    with pytest.raises(AssertionError):
+        run_case(*_case(host=HOST / 2, device=HOST))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,6 +13,34 @@ import pytest
 from browser import why_not
 from document_schemas import faults
 from mps_build.common import json_text
+from mps_build.common.cores import with_share
+
+# What nox, uv, pip, conda, git and virtual environments tell the programs that they start. nox 2026.10 sets UV_PYTHON,
+# so that a test asked another Python than it wanted.
+_OF_THE_CALLER = ("NOX_", "UV_", "PIP_", "CONDA_", "_CE_", "MAMBA_", "GIT_", "VIRTUAL_ENV", "PYENV_", "PYTHONHOME")
+_WAYS_TO_A_NETWORK = ("CERT", "CAINFO", "INDEX", "INDEX_URL", "FIND_LINKS", "PROXY", "TIMEOUT", "TRUSTED_HOST")
+
+
+def variables_of_the_caller(names: Iterable[str], *, network: bool) -> list[str]:
+    """Return the names by which the caller's tools would change a test; with `network`, also the ways to one."""
+    found = [name for name in names if name.startswith(_OF_THE_CALLER)]
+    return [name for name in found if network or not name.endswith(_WAYS_TO_A_NETWORK)]
+
+
+def pytest_configure() -> None:
+    """Remove the caller's variables before a test module reads them; tell each worker's children their threads."""
+    for name in variables_of_the_caller([*os.environ], network=False):
+        del os.environ[name]
+    if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
+        os.environ.update(with_share(os.environ, int(workers)))
+
+
+@pytest.fixture(autouse=True)
+def _no_variable_of_the_caller(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove what is left of them, but for the tests that need a network."""
+    if not any(request.node.get_closest_marker(name) for name in ("slow", "zig")):
+        for name in variables_of_the_caller([*os.environ], network=True):
+            monkeypatch.delenv(name)
 
 
 def pytest_collection() -> None:

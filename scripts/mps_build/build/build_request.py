@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mps_build.common.environment import Toolchain, fetch_environ
+from mps_build.common.errors import HostError
 from mps_build.common.interpreters import FoundPython, PythonSearch, find_python
 from mps_build.common.recipe.catalogue import patches_root
 from mps_build.common.recipe.model import Gate, Libomp, Recipe, WheelContents
@@ -110,10 +111,12 @@ class HostRecord:
     Attributes:
         facts: what the doctor found, by the names of its JSON.
         recording: what the probes answered, scrubbed: a file that replays anywhere.
+        refusal: why it cannot build; only a dry run goes on with one.
     """
 
     facts: Mapping[str, Any] = field(default_factory=dict)
     recording: Mapping[str, Any] = field(default_factory=dict)
+    refusal: HostError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from mps_build.common.errors import AuditRejected
 from mps_build.common.files import write_whole
 from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.reporter import Reporter
+from mps_build.common.scrubbing.scrubber import without_secrets
 from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import audit_wheel
 
@@ -127,7 +128,7 @@ class Finishing:
         def put() -> StepResult:
             delivered = deliver_wheel(wheel, destination)
             document = self._document(delivered, audited.facts)
-            write_whole(beside, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+            write_whole(beside, json.dumps(without_secrets(document), indent=2, ensure_ascii=False) + "\n")
             return StepResult(files=(delivered.path, beside))
 
         inputs = {"previous": audited.digest, "wheelhouse": str(self.request.wheel.folder)}

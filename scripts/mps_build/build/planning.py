@@ -21,6 +21,7 @@ from mps_build.common.writable import check_writable
 from mps_build.host.host import observe
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.recordings.scrub import recorded as recorded_answers
+from mps_build.host.requirements.xcode import choose_xcode
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .build_request import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
@@ -30,7 +31,7 @@ from .compiler_cache.store import CacheChoice, choose_store
 from .compiler_environ import check_path, parse_settings
 from .options import BuildOptions
 from .source_state import tree_commits
-from .steps.check_host import check_host
+from .steps.check_host import refusal_of
 from .steps.fetch_source import resolve_ref
 from .steps.repair_wheel import check_delocate
 
@@ -40,7 +41,7 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
 
     Raises:
         UsageError: an argument that cannot be.
-        HostError: this host cannot build the recipe; every reason at once.
+        HostError: this host cannot build the recipe; every reason at once. With `--dry-run` the request holds it.
         BuildEnvironmentError: a program that the build calls at its end is missing.
     """
     recipe = find_recipe(options.recipe) if options.recipe else newest_stable()
@@ -56,11 +57,17 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     recorded = options.host
     prober = RecordedProber(recorded) if recorded else LiveProber()
     cross = recipe.cross if sys.platform != "darwin" and not recorded else None
-    host = observe(prober) if cross else check_host(recipe, prober)
-    interpreters = {} if recorded else _interpreters(pythons)
-    if sys.platform == "darwin" and not recorded:
+    host = observe(prober)
+    refusal = None if cross else refusal_of(host, recipe)
+    if refusal is not None and not options.dry_run:
+        raise refusal
+    if refusal is None and not cross:
+        host = replace(host, xcode=choose_xcode(host, recipe))
+    builds_here = refusal is None and not recorded
+    interpreters = _interpreters(pythons) if builds_here else {}
+    if sys.platform == "darwin" and builds_here:
         check_delocate(Path(sys.executable))
-    if not recorded and not cross:
+    if builds_here and not cross:
         use_xcode(host)
     gate = cross.gate if cross else recipe.gate
     launcher = find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None
@@ -88,7 +95,9 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
             lifted=tuple(flag for flag, given in lifts.items() if given),
         ),
         host=HostRecord(
-            facts={**host.document(), "recorded_on": host.recorded_on}, recording=recorded_answers(prober)[0]
+            facts={**host.document(), "recorded_on": host.recorded_on},
+            recording=recorded_answers(prober)[0],
+            refusal=refusal,
         ),
         offline=options.offline,
     )

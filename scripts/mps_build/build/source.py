@@ -14,7 +14,7 @@ from mps_build.common.workspace import Workspace, cache_folder
 
 from .artifacts import SourceTree
 from .build_request import SourceRequest
-from .source_state import exclude_ours, restore, source_state, tree_commits
+from .source_state import exclude_ours, prove, restore, source_state, tree_commits
 from .steps.apply_patches import apply_patches
 from .steps.fetch_source import fetch_source
 from .steps.unpack_source import unpack_source
@@ -146,8 +146,8 @@ class _Preparing:
 
         def patch_tree() -> StepResult:
             restore(tree.root, environ=self.environ, submodules=tree.submodules)
-            self._apply(tree.root)
-            changed, state = source_state(tree.root, _pinned(tree), environ=self.environ)
+            changed = self._apply(tree.root)
+            state = prove(tree.root, _pinned(tree), environ=self.environ, besides=changed)
             return StepResult(trees=(tree.root,), facts={"patches": digests, "changed": changed, "state": state})
 
         inputs = {"previous": fetched.digest, "patches": digests}
@@ -180,10 +180,10 @@ class _Preparing:
             f"or build that tree as it stands: --source '{self.root}'",
         )
 
-    def _apply(self, root: Path) -> None:
-        """The recipe's patches and then the caller's, all or none."""
-        request = self.request
-        apply_patches(root, request.recipe.patches, patches_root=patches_root(), extra=request.extra_patches)
+    def _apply(self, root: Path) -> tuple[str, ...]:
+        """The recipe's patches and then the caller's, all or none; return the files that they touch."""
+        request, patches = self.request, self.request.recipe.patches
+        return tuple(apply_patches(root, patches, patches_root=patches_root(), extra=request.extra_patches).files)
 
     def _patch_digests(self) -> dict[str, str]:
         return {patch.name: fingerprint(patch)["sha256"] for patch in self.request.patches}

@@ -9,6 +9,8 @@ from pathlib import Path
 from mps_build.common.errors import SourceError
 from mps_build.common.git import answer, git
 
+from .work_tree import content_digest, differences
+
 OURS = ("/build/", ".mps-build-*")
 
 
@@ -23,7 +25,8 @@ def exclude_ours(root: Path) -> None:
 def source_state(root: Path, pinned: Mapping[str, str], *, environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
     """Return (changed files, digest of all changes) of a tree and its submodules; ((), "") where it is clean.
 
-    Changed means tracked and different, untracked and not ignored, or a repository at another commit.
+    Changed means other than in the commit, or not in it and not ignored by its own .gitignore; or a repository at
+    another commit. Every file is hashed: no setting and no index of git's says what is the same.
 
     Args:
         pinned: the commit of each repository in the tree, by its folder ("" is the tree itself).
@@ -36,15 +39,32 @@ def source_state(root: Path, pinned: Mapping[str, str], *, environ: Mapping[str,
         if head != commit:
             changed.append(f"{folder or '.'} (at {head[:12]}, not {commit[:12]})")
             whole.update(f"{folder}\0{head}\0".encode("utf-8", "surrogateescape"))
-        listing = answer(git("status", "--porcelain", "-z", "--ignore-submodules=all", cwd=top, environ=environ))
-        for entry in filter(None, listing.split("\0")):
-            path = f"{folder}/{entry[3:]}" if folder else entry[3:]
+        found = differences(top, head, environ=environ, ours=() if folder else OURS)
+        for name, code in sorted(found.items(), key=lambda row: (row[1] == "??", row[0])):
+            path = f"{folder}/{name}" if folder else name
             changed.append(path)
-            whole.update(f"{entry[:2]}\0{path}\0".encode("utf-8", "surrogateescape"))
-            file = root / path
-            if file.is_file():
-                whole.update(hashlib.sha256(file.read_bytes()).digest())
+            whole.update(f"{code}\0{path}\0".encode("utf-8", "surrogateescape"))
+            whole.update(content_digest(root / path))
     return (tuple(sorted(changed)), whole.hexdigest()) if changed else ((), "")
+
+
+def prove(root: Path, pinned: Mapping[str, str], *, environ: Mapping[str, str], besides: Iterable[str] = ()) -> str:
+    """Return the state of a tree that git has just written, and that must be what its commits hold.
+
+    Args:
+        besides: files that may differ: those of patches.
+
+    Raises:
+        SourceError: it is not; the files are named.
+    """
+    changed, state = source_state(root, pinned, environ=environ)
+    if wrong := sorted(set(changed) - set(besides)):
+        raise SourceError(
+            f"{root} is not what its commit holds: {len(wrong)} files differ: {', '.join(wrong[:8])}",
+            hint=f"run the same command again after `rm -rf '{root}'`; if it stays, look at the disk and at what else"
+            " writes there",
+        )
+    return state
 
 
 def tree_commits(root: Path, *, environ: Mapping[str, str]) -> tuple[dict[str, str], int]:
@@ -75,5 +95,7 @@ def restore(root: Path, *, environ: Mapping[str, str], submodules: Iterable[str]
     """Take every change of a tree of ours back (earlier patches), leaving ignored build products."""
     for folder in ("", *submodules):
         top = root / folder
-        answer(git("checkout", "-q", "--force", "HEAD", "--", ".", cwd=top, environ=environ), timeout_seconds=300)
+        answer(git("read-tree", "--reset", "HEAD", cwd=top, environ=environ), timeout_seconds=300)
+        every = ("--force", "--ignore-skip-worktree-bits", "HEAD", "--", ".")
+        answer(git("checkout", "-q", *every, cwd=top, environ=environ), timeout_seconds=300)
         answer(git("clean", "-q", "-f", "-d", cwd=top, environ=environ), timeout_seconds=300)

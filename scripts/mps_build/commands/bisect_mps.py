@@ -1,6 +1,7 @@
 """Find the version, and the commit, that changed an answer.
 
-Both ends are tested first, then as few versions and commits between them as possible.
+Both ends are tested first, then as few versions and commits between them as possible. With a --good that is newer
+than --bad, what fixed it is found.
 
 CASE is the id of a case of the suite (as in any record of verify_mps); --predicate COMMAND asks a question of
 your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be asked, as `git bisect run` has it. `python` is then
@@ -33,12 +34,14 @@ from ..verify.bisection.runner import Bisection
 from ..verify.bisection.stages import Stages
 from ..verify.bisection.state import State, folder_name, load_state, write_state
 from .shared.numbers import amount
+from .shared.trust import add_trust
 
 TASK = ("verify", 4)
 EXTRA_OPTIONS = {"--op": "kernels"}
 DOCUMENT = "question:object good:string bad:string stages:array state:string"
 EXAMPLES = (
-    "issue-131750 --good 2.3.1 --bad 2.6.0",
+    "issue-131750 --good 2.3.1 --bad 2.4.0",
+    "issue-131750 --good 2.6.0 --bad 2.4.0",
     "issue-131750 --good 2.6.0 --bad 2.7.0.dev20250101 --index URL --repo ~/pytorch",
     "--predicate 'python check.py' --good 2.10.0 --bad 2.15.0 --op hypot",
     "--predicate 'python check.py' --good 2.1.0 --bad 2.5.0 --device cpu",
@@ -65,6 +68,7 @@ class Options:
     runs: int
     timeout: float
     fresh: bool
+    trust: bool
     markdown: Path | None
 
 
@@ -105,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--runs", metavar="N", type=int, default=3, help="number of runs per version; the majority decides"
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=amount, default=300.0, help="time limit of one run")
+    add_trust(parser)
     parser.add_argument("--fresh", action="store_true", help="discard the answers of an earlier run")
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write the report as Markdown")
 
@@ -165,6 +170,7 @@ def _asked(options: Options) -> Asked:
         runs=options.runs,
         where=os.getcwd(),  # noqa: PTH109 - the question's part, as text
         operator=options.op,
+        trust=options.trust,
     )
 
 

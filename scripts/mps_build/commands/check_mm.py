@@ -11,7 +11,6 @@ not a mistake. What passes is right by syntax, types and names; that it computes
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from mps_build.build.mm.check_request import changed_files, existing_files, make
 from mps_build.build.mm.diagnostics import Diagnostic
 from mps_build.build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores
 from mps_build.common.errors import UsageError
 from mps_build.common.home import expanded
 from mps_build.common.plain_text import plain
@@ -69,9 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="X.Y", help="the oldest macOS, such as 14.0 (default: the recipe's)")
     parser.add_argument("--allow-none", action="store_true", help="exit with 0 if no file has changed (for workflows)")
     parser.add_argument("--annotations", action="store_true", help="also print annotations for GitHub Actions")
-    parser.add_argument(
-        "--jobs", metavar="N", type=int, default=os.cpu_count() or 1, help="number of compilers at once"
-    )
+    parser.add_argument("--jobs", metavar="N", type=int, default=usable_cores(), help="number of compilers at once")
 
 
 def run(options: Options, console: Console) -> Result:

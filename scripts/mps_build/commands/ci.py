@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,16 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from mps_build.build.steps.fetch_source import resolve_ref
-from mps_build.common.console import Console
+from mps_build.common.console import Console, human_bytes
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.json_model import checked
-from mps_build.common.json_text import parse_json
+from mps_build.common.json_text import parse_json, to_json
 from mps_build.common.plain_text import in_code, in_markdown, markdown_table
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.result import Result
+from mps_build.common.scrubbing.scrubber import without_secrets
 from mps_build.common.summary import job_summary
 from mps_build.common.workspace import work_folder
 from mps_build.publish.fleet.changed_recipes import changed_recipes
@@ -167,10 +170,10 @@ def _outputs(options: Options, console: Console) -> dict[str, Any]:
     }
     step_outputs(outputs)
     rows = [
-        (in_code(each.path.name), f"{each.size / 1e6:.1f} MB", in_code(each.sha256), in_markdown(each.kind or ""))
+        (in_code(each.path.name), human_bytes(each.size), in_code(each.sha256), each.kind or "")
         for each in build.wheels
     ]
-    times = [(in_markdown(each.step), f"{each.seconds:.0f} s") for each in build.steps if not each.skipped]
+    times = [(each.step, f"{each.seconds:.0f} s") for each in build.steps if not each.skipped]
     tables = (
         *markdown_table(("wheel", "size", "sha256", "kind"), rows),
         *("", *markdown_table(("step", "time"), times), ""),
@@ -206,9 +209,18 @@ def _collect(options: Options, console: Console) -> dict[str, Any]:
             # Artifacts leave hidden files out: https://github.com/actions/upload-artifact#uploading-hidden-files
             place = place.with_name(place.name.lstrip("."))
             place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, place)
+            write_whole(place, _public(path))
     console.print(f"{len(found)} files of {root} are in {options.results}")
     return {"files": len(found)}
+
+
+def _public(path: Path) -> str:
+    """Return a text of a build as others may read it."""
+    text = path.read_bytes().decode("utf-8", "replace")
+    if path.suffix == ".json":
+        with suppress(ValueError):
+            return to_json(without_secrets(parse_json(text)))
+    return str(without_secrets(text))
 
 
 def _changed(options: Options, console: Console) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Show disk usage of the work folder and the cache, and remove what is named.
+"""Show disk usage of the work folder, the cache and nox's environments, and remove what is named.
 
 Without WHAT it only shows. It removes nothing but what mps-build made itself, and no tree that a
 build holds; wheels in the wheelhouse are yours and stay.
@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
-from mps_build.common.workspace import Workspace, cache_folder, remove_tree, work_folder
+from mps_build.common.workspace import CHECKOUT, Workspace, cache_folder, in_checkout, remove_tree, work_folder
 from mps_build.host.disk_usage import Leftover, leftovers
 
 from .shared.numbers import amount
@@ -34,7 +35,7 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="work, cache, all, or names from the list")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="work, cache, nox, all, or names from the list")
     parser.add_argument(
         "--older-than", type=amount, default=0.0, metavar="DAYS", help="only what has not been used for this long"
     )
@@ -47,7 +48,7 @@ def run(options: Options, console: Console) -> Result:
     Raises:
         UsageError: there is nothing of that name.
     """
-    found = leftovers(work_folder(), cache_folder())
+    found = leftovers(work_folder(), cache_folder(), CHECKOUT / ".nox" if in_checkout() else None)
     chosen = _chosen(found, options)
     now = time.time()
     rows = []
@@ -70,9 +71,9 @@ def run(options: Options, console: Console) -> Result:
     elif options.what:
         console.print(f"freed {human_bytes(freed)} of {human_bytes(total)}")
     else:
-        console.print(
-            f"{human_bytes(total)} in {work_folder()} and {cache_folder()}; nothing was removed: name what to free"
-        )
+        console.print(f"{human_bytes(total)}; nothing was removed. They lie in {', '.join(map(str, _places(found)))}")
+        if found:  # the largest is the first
+            console.print(f"frees most: nox -s clean -- {found[0].name}  ({human_bytes(found[0].size)})")
     return Result(
         document={
             "found": [each.document() for each in found],
@@ -82,9 +83,13 @@ def run(options: Options, console: Console) -> Result:
     )
 
 
+def _places(found: tuple[Leftover, ...]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(each.path.parent for each in found)) or (work_folder(), cache_folder())
+
+
 def _chosen(found: tuple[Leftover, ...], options: Options) -> tuple[Leftover, ...]:
     wanted = set(options.what)
-    known = {"work", "cache", "all"} | {each.name for each in found}
+    known = {"work", "cache", "nox", "all"} | {each.name for each in found}
     unknown = sorted(wanted - known)
     if unknown:
         raise UsageError(

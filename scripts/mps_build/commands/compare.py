@@ -39,6 +39,7 @@ from ..verify.reports import benchmark_side_by_side
 from ..verify.reports.side_by_side import compare_records, new_failures, tables, verdict
 from .shared.find_wheel import find_wheel
 from .shared.kernels import compare_kernels_of
+from .shared.trust import add_trust
 
 TASK = ("inspection", 4)
 EXTRA_OPTIONS = {"--kernels": "kernels"}
@@ -65,6 +66,7 @@ class Options:
     kernels: bool
     answers: bool
     fail_on: str | None
+    trust: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on", choices=("new",), help="of verifications: end with 10 if a case or kernel fails that did not"
     )
+    add_trust(parser)
 
 
 def run(options: Options, console: Console) -> Result:
@@ -98,7 +101,7 @@ def run(options: Options, console: Console) -> Result:
             f"--fail-on {options.fail_on} is about records, not wheels", hint="compare OLDER.json NEWER.json"
         )
     if options.kernels:
-        return compare_kernels_of(_wheels(sides, options.python, console), options, console)
+        return compare_kernels_of(_wheels(sides, options, console), options, console)
     return _compare_wheels(sides, options, console)
 
 
@@ -161,24 +164,25 @@ def _compare_benchmarks(paths: Sequence[Path], console: Console) -> Result:
 
 
 def _compare_wheels(sides: Sequence[str], options: Options, console: Console) -> Result:
-    paths = _wheels(sides, options.python, console)
+    paths = _wheels(sides, options, console)
     parity = compare_wheels(paths[0], paths[1], console)
     _print_parity(parity, options.show, console)
     return Result(document=parity.document())
 
 
-def _wheels(sides: Sequence[str], python: str | None, console: Console) -> list[Path]:
+def _wheels(sides: Sequence[str], options: Options, console: Console) -> list[Path]:
     """Return both wheels; two that are named by version are taken for one Python, the newest that both have."""
+    python = options.python
     if python is not None or any(Path(side).exists() or "/" in side or side.endswith(".whl") for side in sides):
-        return [_wheel(side, python, console) for side in sides]
-    newest = [_wheel(side, None, console) for side in sides]
+        return [_wheel(side, python, options, console) for side in sides]
+    newest = [_wheel(side, None, options, console) for side in sides]
     pythons = [_python_of(path) for path in newest]
     if pythons[0] == pythons[1] or None in pythons:
         return newest
     older = min(filter(None, pythons), key=lambda text: int(text.partition(".")[2].rstrip("t")))
     console.print(f"for Python {older}, the newest that both have; --python chooses another")
     return [
-        path if found == older else _wheel(side, older, console)
+        path if found == older else _wheel(side, older, options, console)
         for side, path, found in zip(sides, newest, pythons, strict=True)
     ]
 
@@ -189,9 +193,10 @@ def _python_of(wheel: Path) -> str | None:
     return f"3.{match[1]}{match[2] or ''}" if match else None
 
 
-def _wheel(side: str, python: str | None, console: Console) -> Path:
+def _wheel(side: str, python: str | None, options: Options, console: Console) -> Path:
     is_file = Path(side).exists()
-    path, _ = find_wheel(side, None if is_file else python, console)
+    runs = options.kernels and options.answers
+    path, _ = find_wheel(side, None if is_file else python, console, runs=runs, trust=options.trust)
     if not path.is_file() or path.suffix != ".whl":
         raise UsageError(f"{path}: is not a wheel", hint="give a .whl file, or a requirement such as torch==2.15.0")
     return path

@@ -12,7 +12,6 @@ import argparse
 import os
 import tarfile
 import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,17 +22,17 @@ from ..common.console import Console
 from ..common.environment import fetch_environ
 from ..common.errors import SourceError, UsageError
 from ..common.files import write_whole
-from ..common.git import check_machine
+from ..common.git import check_machine, git
 from ..common.home import expanded
 from ..common.json_text import load_json
 from ..common.mirror import mirror_of
-from ..common.opening import open_regular
 from ..common.page import whole_page
-from ..common.process import Command, capture
+from ..common.process import capture
 from ..common.recipe.catalogue import data_root, find_recipe
 from ..common.recipe.model import Recipe
 from ..common.records.device_record import load_record
 from ..common.result import Result
+from ..common.wheels.members import UnsoundWheel, open_wheel
 from ..common.workspace import Workspace, cache_folder, work_folder
 from ..inspection.audit.registrations import read_library
 from ..inspection.coverage.measured import Measured, load_touch_map, measure, totals
@@ -44,6 +43,7 @@ from ..inspection.coverage.tree import NEEDED, facts_of_tree
 from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
 from ..inspection.malformed import Malformed
 from .shared.find_wheel import find_wheel
+from .shared.trust import add_trust
 
 TASK = ("inspection", 3)
 DOCUMENT = "facts:object counts:object operators:array ?against:object ?changes:array ?kernel_changes:array"
@@ -54,6 +54,9 @@ EXAMPLES = (
     "v2.6.0 --against torch==2.6.0",
     "torch==2.15.0 --record record.json",
 )
+
+
+_MOST_LIBRARY_BYTES = 1 << 30  # 200 MB in 2.15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,7 @@ class Options:
     python: str | None
     show: int
     offline: bool
+    trust: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--show", metavar="N", type=int, default=20, help="number of names to show of each kind (default: 20)"
     )
     parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_trust(parser)
 
 
 def run(options: Options, console: Console) -> Result:
@@ -152,7 +157,9 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
     if path.suffix == ".json":
         return from_document(load_json(path), named=str(path))
     if path.suffix == ".whl" or any(sign in source for sign in "=<>~!"):
-        wheel, _ = find_wheel(source, None if path.exists() else options.python, console)
+        # The wheel's own torchgen is asked, which is a program.
+        python = None if path.exists() else options.python
+        wheel, _ = find_wheel(source, python, console, runs=True, trust=options.trust)
         return facts_of_wheel(wheel, _compiled(wheel, console))
     recipe = find_recipe(source)
     if recipe.source.kind == "embedded":
@@ -168,9 +175,9 @@ def _compiled(wheel: Path, console: Console) -> Compiled:
     """Return what the wheel's library registers; a library that cannot be read is reported, not fatal."""
     console.started("Read the library's registrations", unit="bytes")
     try:
-        with open_regular(wheel) as file, zipfile.ZipFile(file) as archive:
-            library = read_library(archive.read(LIBRARY))
-    except (Malformed, KeyError, OSError, zipfile.BadZipFile) as error:
+        with open_wheel(wheel) as members:
+            library = read_library(members.read(LIBRARY, most_bytes=_MOST_LIBRARY_BYTES))
+    except (Malformed, UnsoundWheel, OSError) as error:
         return Compiled(fault=str(error).strip("'\""))
     finally:
         console.done()
@@ -205,8 +212,8 @@ def unpack_needed(repository: Path, commit: str, root: Path, environ: Mapping[st
         SourceError: one of them is not there.
     """
     packed = root / "tree.tar"
-    argv = ("git", "archive", "--format=tar", "-o", str(packed), commit, "--", *NEEDED)
-    made = capture(Command(argv=argv, cwd=repository, environ=environ), timeout_seconds=300)
+    words = ("archive", "--format=tar", "-o", str(packed), commit, "--", *NEEDED)
+    made = capture(git(*words, cwd=repository, environ=environ), timeout_seconds=300)
     if not made.ok:
         check_machine(made.stderr, during="while git reads the tree")
         hint = "torchgen is there from 1.12 on, the first release with MPS"

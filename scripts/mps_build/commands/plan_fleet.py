@@ -17,7 +17,7 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.plain_text import markdown_table
+from mps_build.common.plain_text import in_markdown, markdown_table
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.publish.fleet.costs import Costs, measured_costs
@@ -164,7 +164,7 @@ def _document(planned: Plan) -> dict[str, object]:
 
 
 def _job_summary(rows: list[tuple[str, str]], advice: list[str]) -> None:
-    job_summary("\n".join([*markdown_table(("fleet", ""), rows), "", *advice, ""]))
+    job_summary("\n".join([*markdown_table(("fleet", ""), rows), "", *map(in_markdown, advice), ""]))
 
 
 def _hours(minutes: float) -> str:

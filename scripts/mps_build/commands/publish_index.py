@@ -1,6 +1,6 @@
 """Write a static package index of wheels, with hashes, receipts and attestations.
 
-The wheels are those in DIR. Any web server can serve the index; pip and uv install from it.
+The wheels are those in DIR (default: wheelhouse/). Any web server can serve the index; pip and uv install from it.
 
 Each torch with the torchvision and torchaudio built for it is a set, with an index of its own, so that
 no other torch can be mixed in: sets/ID/simple/, with requirements.txt (pins and hashes), constraints.txt
@@ -11,6 +11,9 @@ before by --yank. No link is followed; wheels are copied, and the copies are che
 
 --base-url says where the wheels lie (a release's assets, say): the site then holds pages and metadata
 only. --prune lets old nightlies go: yanked first, deleted from DIR 30 days later.
+
+The new site takes the old one's place in one step, and a run that was killed loses nothing: the next one cleans up. A
+second run with the same --output waits for the first.
 """
 
 from __future__ import annotations
@@ -23,14 +26,26 @@ from urllib.parse import urlsplit
 
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
-from mps_build.common.plain_text import in_code, markdown_table
+from mps_build.common.files import write_whole
+from mps_build.common.plain_text import Markdown, in_code, markdown_table, plain
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.common.wheels.sets import MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import BESIDE, WheelFile, read_wheels
+from mps_build.common.workspace import wheelhouse
+from mps_build.publish.index.place import check_place, held, recover
 from mps_build.publish.index.retention import Retention, retain
-from mps_build.publish.index.site import check_place, write_site
-from mps_build.publish.index.state import after, as_published, check_names, read_state, still_yanked, withdraw
+from mps_build.publish.index.site import write_site
+from mps_build.publish.index.state import (
+    STATE,
+    after,
+    as_published,
+    check_names,
+    is_deleted,
+    read_state,
+    still_yanked,
+    withdraw,
+)
 
 TASK = ("publish", 2)
 DOCUMENT = "site:string dry_run:boolean sets:array wheels:array yanked:object deleted:array notes:array"
@@ -46,7 +61,7 @@ EXAMPLES = (
 class Options:
     """What the command line says."""
 
-    folder: Path
+    folder: Path | None
     output: Path | None
     base_url: str | None
     prune: bool
@@ -61,7 +76,11 @@ class Options:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
     parser.add_argument(
-        "folder", metavar="DIR", type=Path, help="the folder with the wheels and the files that belong to them"
+        "folder",
+        metavar="DIR",
+        type=Path,
+        nargs="?",
+        help="the folder with the wheels and the files that belong to them (default: wheelhouse/)",
     )
     parser.add_argument("--output", metavar="SITE", type=Path, help="folder for the site (default: DIR/index)")
     parser.add_argument(
@@ -91,12 +110,24 @@ def run(options: Options, console: Console) -> Result:
         UsageError: a wheel is damaged, or every wheel would be deleted.
         RefusedForSafety: a published name has other bytes, or a file changed while it was copied.
     """
-    site = (options.output or options.folder / "index").absolute()
+    folder = options.folder or wheelhouse()
+    site = (options.output or folder / "index").absolute()
     check_place(site)
-    wheels = read_wheels(options.folder)
+    if options.dry_run and not site.parent.is_dir():
+        return _publish(options, folder, site, console)  # nothing there to hold, and nothing is made
+    with held(site, on_wait=console.warn):
+        if recover(site):
+            console.warn(f"a run was killed while it replaced {site}: the site before it was put back")
+        return _publish(options, folder, site, console)
+
+
+def _publish(options: Options, folder: Path, site: Path, console: Console) -> Result:
+    known = read_state(site)
+    found = read_wheels(folder)
+    wheels = tuple(wheel for wheel in found if not is_deleted(wheel, known))
     _check_keep(options.keep, wheels)
     today = options.today or datetime.now(timezone.utc).date()
-    state = withdraw(read_state(site), options.yank, today=today, reason=options.reason)
+    state = withdraw(known, options.yank, today=today, reason=plain(options.reason))
     wheels = as_published(wheels, options.yank, state, site)
     check_names(wheels, state)
     yanked = still_yanked(wheels, state)
@@ -108,20 +139,25 @@ def run(options: Options, console: Console) -> Result:
     staying = tuple(wheel for wheel in wheels if wheel.file not in kept.deleted)
     if not staying:
         raise UsageError("every wheel would be deleted", hint="check --today, --days and --keep")
-    sets, notes = matched_sets(staying)
+    sets, unmatched = matched_sets(staying)
     _print(sets, staying, kept, console)
+    notes = (*(f"in no set: {note}" for note in unmatched), *_past_the_index(staying))
     for note in notes:
-        console.warn(f"in no set: {note}")
+        console.warn(note)
     if options.dry_run:
         console.print(f"dry run: nothing written to {site}, nothing deleted")
     else:
-        then = after(state, staying, yanked=kept.yanked, deleted=kept.deleted)
+        gone = [wheel for wheel in wheels if wheel.file in kept.deleted]
+        gone += [wheel for wheel in found if is_deleted(wheel, known)]  # a killed run's, not done yet
+        deleted = {wheel.file: wheel.sha256 for wheel in gone}
+        then = after(state, staying, yanked=kept.yanked, deleted=deleted)
         write_site(site, wheels=staying, sets=sets, state=then, base_url=options.base_url)
         # After the site no longer names them: who reads the old one meanwhile still finds them.
-        for wheel in wheels:
-            if wheel.file in kept.deleted:
-                for suffix in ("", *BESIDE):
-                    wheel.path.with_name(wheel.file + suffix).unlink(missing_ok=True)
+        for wheel in gone:
+            for suffix in (*BESIDE, ""):
+                wheel.path.with_name(wheel.file + suffix).unlink(missing_ok=True)
+        if gone:
+            write_whole(site / STATE, replace(then, deleting={}).text())
         console.print(f"next: serve {site}; try it with `python -m http.server -d '{site}'`")
     _job_summary(sets, kept)
     return Result(document=_document(site, sets, staying, kept, notes, dry_run=options.dry_run))
@@ -144,6 +180,14 @@ def _print(sets: tuple[MatchedSet, ...], wheels: tuple[WheelFile, ...], kept: Re
         console.print(f"set {each.id}: {', '.join(wheel.name for wheel in each.wheels)}")
     for file in kept.deleted:
         console.print(f"deleted: {file}")
+
+
+def _past_the_index(wheels: tuple[WheelFile, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"{wheel.file} needs {each}: installers take it from that address, past every index and unchecked"
+        for wheel in wheels
+        for each in wheel.direct_addresses
+    )
 
 
 def _beside(wheel: WheelFile) -> str:
@@ -175,7 +219,7 @@ def _document(
 
 
 def _job_summary(sets: tuple[MatchedSet, ...], kept: Retention) -> None:
-    rows = [(in_code(each.id), ", ".join(in_code(wheel.file) for wheel in each.wheels)) for each in sets]
+    rows = [(in_code(each.id), Markdown(", ".join(in_code(wheel.file) for wheel in each.wheels))) for each in sets]
     lines = [
         *markdown_table(("set", "wheels"), rows),
         "",

@@ -26,8 +26,9 @@ from mps_build.build.steps.fetch_source import resolve_ref
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import PatchError, SourceError, UsageError
+from mps_build.common.git import git
 from mps_build.common.mirror import mirror_of
-from mps_build.common.process import Command, capture
+from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, patches_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
@@ -147,9 +148,7 @@ def _tree(
     with tempfile.TemporaryDirectory(prefix="mps-build-tree-") as name:
         root = Path(name).resolve()
         for file in dict.fromkeys(file for patch in patches for file in patch.files):
-            shown = capture(
-                Command(argv=("git", "show", "--end-of-options", f"{commit}:{file}"), cwd=mirror.path, environ=environ)
-            )
+            shown = capture(git("cat-file", "blob", f"{commit}:{file}", cwd=mirror.path, environ=environ))
             if shown.ok:
                 (root / file).parent.mkdir(parents=True, exist_ok=True)
                 (root / file).write_text(shown.stdout, encoding="utf-8")

@@ -28,6 +28,7 @@ from mps_build.build.rehearsal.session import Rehearsal, rehearsal_folder
 from mps_build.build.rehearsal.source import choose_origin
 from mps_build.build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 from mps_build.common.console import Console, human_seconds
+from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull, UsageError
 from mps_build.common.process import Command, capture
@@ -124,9 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=1, help="with --darwin: seed of the choice of files (default: 1)"
     )
-    parser.add_argument(
-        "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="number of compilers at once"
-    )
+    parser.add_argument("--jobs", metavar="N", type=count, default=usable_cores(), help="number of compilers at once")
     parser.add_argument(
         "--mirror", metavar="ADDRESS", help="the Debian archive (default: the one this host's apt uses)"
     )

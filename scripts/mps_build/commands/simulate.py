@@ -2,7 +2,8 @@
 
 Without a PROGRAM the simulation of RECIPE is built, if it is not there yet, and what it covers is printed. PROGRAM
 runs where you stand, with your files; `python` and `python3` in it are the simulated interpreter, and its exit status
-is passed on. Nothing needs a superuser, and after the first build nothing needs a network.
+is passed on. Nothing needs a superuser, and after the first build nothing needs a network. That build fetches 0.4 GB,
+compiles for 7 CPU minutes and takes 2 GB of disk below the cache folder; later starts take seconds.
 
 It shows what PyTorch's host code and Metal kernels do, not what a GPU or Apple's MPSGraph does: it is a rehearsal.
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores, within_quota
 from mps_build.common.errors import UsageError
 from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
@@ -31,6 +33,7 @@ from mps_build.simulation.official.inventory import Inventory, read_imports, tak
 from mps_build.simulation.official.table import read_table
 from mps_build.simulation.session import (
     DEFAULT_MACOS,
+    check_line,
     check_macos,
     program_argv,
     provide,
@@ -39,6 +42,7 @@ from mps_build.simulation.session import (
 )
 
 from .shared.numbers import count
+from .shared.trust import add_trust
 
 TASK = ("verify", 0)
 EXTRA = "simulate"
@@ -92,9 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Linux's torch: Debian's, or built from TREE (default: Debian's where there is one)",
     )
     parser.add_argument("--rebuild", action="store_true", help="compile the back end again")
-    parser.add_argument(
-        "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="number of compilers at once"
-    )
+    parser.add_argument("--jobs", metavar="N", type=count, default=usable_cores(), help="number of compilers at once")
     parser.add_argument(
         "--with", dest="packages", metavar="PACKAGE", action="append", default=[], help="install a package for PROGRAM"
     )
@@ -107,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=count,
         help="draw when commits run, and in which order threads; the same replays",
     )
-    parser.add_argument("--trust", action="store_true", help="a wheel that is a file may run, with your rights")
+    add_trust(parser)
     parser.add_argument(
         "--interpreter",
         metavar="PATH",
@@ -122,8 +124,8 @@ def run(options: Options, console: Console) -> Result:
     check_macos(options.macos)
     if _is_wheel(options.recipe):
         return _run_wheel(options, console)
-    if options.trust or options.interpreter:
-        raise UsageError("--trust and --interpreter are for a wheel", hint="such as torch==2.15.0")
+    if options.interpreter:
+        raise UsageError("--interpreter is for a wheel", hint="such as torch==2.15.0")
     if not options.command and (options.packages or options.venv or options.timing is not None):
         raise UsageError("--with, --venv and --timing are for a program: it stands behind `--`")
     version = find_recipe(options.recipe).version
@@ -133,15 +135,17 @@ def run(options: Options, console: Console) -> Result:
         source=source,
         torch=options.torch,
         rebuild=options.rebuild,
+        trust=options.trust,
         jobs=options.jobs,
         reporter=console,
     )
     if options.command:
         venv = expanded(options.venv).absolute() if options.venv else None
-        libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console)
+        check_line(venv)
+        libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console, trust=options.trust)
         argv = program_argv(built, options.command, libraries=libraries)
         environ = simulated_environ(
-            built, macos=options.macos, environ=os.environ, timing=options.timing, libraries=libraries
+            built, macos=options.macos, environ=within_quota(os.environ), timing=options.timing, libraries=libraries
         )
         status = run_program(argv, environ=environ)
         document = {"release": version, "macos": options.macos, "argv": list(argv)}

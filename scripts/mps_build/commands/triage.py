@@ -3,8 +3,9 @@
 Where no cause is known it says the first error, and of a text that a process on MPS wrote what it means.
 
 Any log will do: of a build, of pip, of CI, of a test run. It may be cut, coloured, prefixed and compressed (.gz).
-A cause that is not sure is not named. With --exit, --signal, --host, --macos or --torch the text is judged as
-what one process wrote: the answer is a category (assertion, gpu_fault, out_of_memory ...) and whom it speaks of.
+A cause that is not sure is not named; one that is only the likeliest is called probable, with the runner-up.
+With --exit, --signal, --host, --macos or --torch the text is judged as what one process wrote: the answer is a
+category (assertion, gpu_fault, out_of_memory ...) and whom it speaks of.
 The exit status is 0 whatever was found.
 """
 
@@ -26,7 +27,8 @@ from mps_build.host.triage.tools.read import read_tool_output
 
 TASK = ("host", 2)
 DOCUMENT = (
-    "cause:string|null notes:array first_error:object|null category:string|null detail:object|null "
+    "cause:string|null certainty:string|null runner_up:object|null notes:array first_error:object|null "
+    "category:string|null detail:object|null "
     "tool_output:object|array|null"
 )
 EXAMPLES = (
@@ -76,7 +78,7 @@ def run(options: Options, console: Console) -> Result:
 
 def _print(found: Explained, console: Console) -> None:
     if found.device is None or found.log.cause or found.log.failed:
-        for line in render(found.log):
+        for line in render(found.log, explained=found.device is not None and found.device.verdict != "unknown"):
             console.print(line)
     for line in render_device_text(found.device) if found.device else ():
         console.print(line)

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..common.console import Console
+from ..common.cores import usable_cores
 from ..common.errors import OwnFault, RefusedForSafety, UsageError
 from ..common.files import write_whole
 from ..common.home import expanded
@@ -28,19 +29,20 @@ from ..common.workspace import cache_folder
 from ..kernels.code.compiler import require_llvm
 from ..kernels.execution.large_host import NOTHING, host_code_of
 from ..kernels.execution.selection import Choice
-from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify
+from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify, workers_of
 from ..kernels.read.host_code import HostCode
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
 from ..kernels.report import document, exchange, page
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
+from .shared.trust import add_trust
 
 TASK = ("inspection", 2)
 EXTRA = "kernels"
 DOCUMENT = (
     "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "
-    "kernels:array ?plant:string ?reason:string"
+    "kernels:array ?plant:string ?reason:string ?concurrency:object"
 )
 EXAMPLES = (
     "torch==2.15.0",
@@ -76,6 +78,7 @@ class Options:
     html: Path | None
     beside: tuple[Path, ...]
     accept: str | None
+    trust: bool
     junit: Path | None
     sarif: Path | None
 
@@ -111,6 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
     )
+    add_trust(parser)
     parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
     parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
     parser.add_argument("--accept", choices=("known",), help="known: known issues alone end with 0")
@@ -131,7 +135,7 @@ def run(options: Options, console: Console) -> Result:
     request = Request(
         libraries=libraries,
         version=version,
-        python=reference_python(console),
+        python=reference_python(console, trust=options.trust),
         environ=environment(),
         cache=cache_folder() / "kernels",
         choice=Choice(pattern=options.kernel, operator=options.op, is_quick=options.quick),
@@ -141,7 +145,9 @@ def run(options: Options, console: Console) -> Result:
         host=host,
     )
     rows = verify(request, console)
-    return _concluded(rows, beside, options, console, name=name, version=version)
+    ended = _concluded(rows, beside, options, console, name=name, version=version)
+    together = {"cores": usable_cores(), "processes": workers_of(request), "threads": 1}
+    return replace(ended, document={**ended.document, "concurrency": together})
 
 
 def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...], str, str | None, HostCode]:
@@ -156,7 +162,7 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
         if options.large:
             host = host_code_of(root, is_installed=True)
     else:
-        path, _ = find_wheel(options.target, options.python, console)
+        path, _ = find_wheel(options.target, options.python, console, runs=True, trust=options.trust)
         found, name = read_libraries(path), path.name
         version = torch_version(path.name) or ""
         if options.large:

@@ -27,6 +27,7 @@ from mps_build.common.result import Result
 from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, check_libraries, read_attestation
 from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_receipt, recipe_checks, wheel_checks
 
+_ATTESTED = "an attestation lies beside the wheel"
 TASK = ("publish", 3)
 EXTRA = "provenance"
 DOCUMENT = "wheel:string attestation_checked:boolean checks:array"
@@ -118,8 +119,18 @@ def _summary(checks: list[Check], options: Options, console: Console) -> Result:
         document={**document, "error": f"{len(failed)} of {len(checks)} claims do not hold: {failed[0].claim}"},
         exit_code=AuditRejected.exit_code,
         cause="provenance",
-        hint="do not install it; build it yourself (`nox -s build_wheel`), or ask whoever published it",
+        hint=_hint(failed),
     )
+
+
+def _hint(failed: list[Check]) -> str:
+    """Return what to do; a wheel that its user has just built has no attestation, which says nothing against it."""
+    if [each.claim for each in failed] == [_ATTESTED]:
+        return (
+            "of a wheel that you built yourself, --without-attestation checks the rest; "
+            "of a downloaded one, do not trust it before its .sigstore.json is here"
+        )
+    return "do not install it; build it yourself (`nox -s build_wheel`), or ask whoever published it"
 
 
 def _check_files(options: Options) -> None:
@@ -138,7 +149,7 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     """Return what the bundle shows; a missing one is a claim that does not hold."""
     bundle = _bundle(options)
     if not bundle.exists():
-        return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
+        return [Check(claim=_ATTESTED, holds=False, found=f"no {bundle.name}")]
     attestation = read_attestation(bundle)
     digest, identity = fingerprint(wheel)["sha256"], attestation.identity
     names = [name for sha256, name in attestation.subjects if sha256 == digest]

@@ -17,7 +17,7 @@ _FILES: Mapping[str, str] = {
     "companion_receipt": "wheel:object companion:string version:string of_recipe:string torch:object source:object",
     "rehearsal_receipt": "wheel:object recipe:object rehearsal:string steps:array audit:object",
     "step_receipt": "step:string version:integer inputs:object digest:string outputs:array facts:object seconds:number",
-    "index_state": "published:object yanked:object reasons:object",
+    "index_state": "published:object yanked:object reasons:object deleting:object",
 }
 _ENDED = ("interrupted", "cut_off")
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from .addresses import SCHEMES
-from .environment import without_repository
 from .errors import SourceError, UsageError
 from .faults import said_of_machine
+from .git_settings import NEUTRAL, neutral_environ
 from .process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
 
 # What git itself may speak, where a mirror of the caller's leads it.
 TRANSPORTS = (*SCHEMES, "http", "git")
+SETTINGS = (
+    *NEUTRAL,
+    "protocol.file.allow=always",
+    # A server that drips: GIT_HTTP_LOW_SPEED_LIMIT and _TIME, which pass to git, say otherwise.
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=120",
+)
 # A commit of PyTorch and its submodules have 1 GB.
 MOST_BYTES = 32 << 30
 _RECEIVED = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB)")
@@ -43,22 +51,17 @@ class DamagedRepository(SourceError):
 
 
 def git(*arguments: str, cwd: Path | None = None, environ: Mapping[str, str]) -> Command:
-    """Return a git call that asks nobody, reads no hooks and takes file:// submodules of our own mirror.
+    """Return a git call that asks nobody, runs no hook, and reads only those of the caller's settings that stay.
 
-    Transports that run a program named in an address (ext::, fd::) are off for all it fetches, submodules too.
+    Transports that run a program named in an address (ext::, fd::) are off for all it fetches, submodules too;
+    file:// submodules of our own mirror are taken.
+
+    Raises:
+        SourceError: the caller's settings cannot be read.
     """
-    settings = (
-        "core.hooksPath=/dev/null",
-        "core.fsmonitor=false",
-        "protocol.file.allow=always",
-        "gc.auto=0",
-        # A server that drips: GIT_HTTP_LOW_SPEED_LIMIT and _TIME, which pass to git, say otherwise.
-        "http.lowSpeedLimit=1000",
-        "http.lowSpeedTime=120",
-    )
-    options = tuple(word for setting in settings for word in ("-c", setting))
+    options = tuple(word for setting in SETTINGS for word in ("-c", setting))
     own = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": ":".join(TRANSPORTS)}
-    return Command(argv=("git", *options, *arguments), cwd=cwd, environ={**without_repository(environ), **own})
+    return Command(argv=("git", *options, *arguments), cwd=cwd, environ={**neutral_environ(environ), **own})
 
 
 def check_ref(ref: str) -> None:
@@ -71,17 +74,20 @@ def check_ref(ref: str) -> None:
         raise UsageError(f"{ref!r} is not a branch, a tag or a commit", hint="give a branch, a tag, or all 40 digits")
 
 
-def answer(command: Command, *, timeout_seconds: float = 60.0) -> str:
+def answer(command: Command, *, timeout_seconds: float = 60.0, errors: str = "replace") -> str:
     """Return what git printed, without its last line break.
+
+    Args:
+        errors: what becomes of bytes that are not UTF-8; names of files keep them by "surrogateescape".
 
     Raises:
         SourceError: git failed; its own words are in the message.
     """
-    captured = capture(command, timeout_seconds=timeout_seconds)
+    captured = capture(command, timeout_seconds=timeout_seconds, errors=errors)
     if not captured.ok:
         said = captured.stderr.strip()
         check_machine(said, during="while git works")
-        raise SourceError(f"`{command}` failed: {said or captured.exit}", hint=_hint(said) if said else None)
+        raise SourceError(f"`{_short(command)}` failed: {said or captured.exit}", hint=_hint(said) if said else None)
     return captured.stdout.strip("\n")
 
 
@@ -112,7 +118,7 @@ def ask_remote(repository: str, *references: str, environ: Mapping[str, str]) ->
             hint="check the network; set https_proxy for a proxy; to build your own tree without one: --source FOLDER",
         )
     if not captured.ok:
-        raise SourceError(f"`{command}` failed: {said or captured.exit}", hint=_hint(said))
+        raise SourceError(f"`{_short(command)}` failed: {said or captured.exit}", hint=_hint(said))
     rows = (line.partition("\t") for line in captured.stdout.splitlines())
     return {name: commit for commit, _, name in rows if name}
 
@@ -126,7 +132,7 @@ def succeeds(command: Command) -> bool:
     captured = capture(command, timeout_seconds=60.0)
     if captured.timed_out:
         raise SourceError(
-            f"`{command}`: {captured.stderr}",
+            f"`{_short(command)}`: {captured.stderr}",
             hint="check whether the disk or a network folder is slow, then run the same command again",
         )
     return captured.ok
@@ -153,7 +159,7 @@ def run_git(
             received = int(float(match[1]) * _UNIT[match[2]])
             if received > most_bytes:
                 raise SourceError(
-                    f"`{command}` received {received} bytes; the limit is {most_bytes}",
+                    f"`{_short(command)}` received {received} bytes; the limit is {most_bytes}",
                     hint="check that the address is the repository's; --source FOLDER builds a tree that you have",
                 )
             on_bytes(received)
@@ -176,6 +182,11 @@ def no_git_hint(text: str) -> str | None:
     if re.search(r"(?m)^(?:xcrun|xcode-select): |Xcode(?:/iOS| and Apple SDKs)? license", text):
         return "/usr/bin/git found no developer tools: `nox -s doctor` says what to install, in order"
     return None
+
+
+def _short(command: Command) -> str:
+    """Return a call without the settings that all of them have."""
+    return str(replace(command, argv=("git", *command.argv[1 + 2 * len(SETTINGS) :])))
 
 
 def _is_network(text: str) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from .errors import UsageError
 from .installed import line_that_adds
-from .plain_text import plain
+from .plain_text import in_html
 
 FONT = "system-ui, -apple-system, 'Helvetica Neue', Arial, sans-serif"
 PAPER = "#ffffff"
@@ -76,7 +75,7 @@ def to_svg(picture: Picture) -> str:
     size = f'width="{picture.width}" height="{picture.height}" viewBox="0 0 {picture.width} {picture.height}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">\n'
-        f"<title>{escape(plain(picture.title))}</title>\n"
+        f"<title>{in_html(picture.title)}</title>\n"
         f'<rect width="{picture.width}" height="{picture.height}" fill="{PAPER}"/>\n{marks}\n</svg>\n'
     )
 
@@ -96,7 +95,7 @@ def _svg_mark(mark: Mark) -> str:
         return f'<line {ends} stroke="{mark.colour}" stroke-width="{mark.width:g}"{dashes}/>'
     weight = ' font-weight="600"' if mark.bold else ""
     place = f'x="{mark.x:.1f}" y="{mark.y:.1f}" font-size="{mark.size:g}" text-anchor="{mark.anchor}"'
-    return f'<text {place} fill="{mark.colour}"{weight}>{escape(plain(mark.text))}</text>'
+    return f'<text {place} fill="{mark.colour}"{weight}>{in_html(mark.text)}</text>'
 
 
 def check_pillow() -> None:

@@ -96,8 +96,8 @@ def traced(command: Command) -> None:
         report(command)
 
 
-def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
-    """Run a program for its answer: stdin closed, a neutral locale, bytes that are not UTF-8 replaced.
+def capture(command: Command, *, timeout_seconds: float = 20.0, errors: str = "replace") -> Captured:
+    """Run a program for its answer: stdin closed, a neutral locale, bytes that are not UTF-8 replaced (`errors`).
 
     Never raises for what the program does: a missing program, a failure and a time-out are answers. What was
     printed before a time-out is dropped: half an answer reads like another one.
@@ -123,7 +123,7 @@ def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
     stopping.check()
     return Captured(
         argv=command.argv,
-        stdout=stdout.decode("utf-8", "replace"),
+        stdout=stdout.decode("utf-8", errors),
         stderr=stderr.decode("utf-8", "replace"),
         exit=process.returncode,
     )

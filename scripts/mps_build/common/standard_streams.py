@@ -39,6 +39,8 @@ class GuardedStream:
         self._stream, self._number, self._lost = stream, number, False
         # GitHub reads commands out of what a step prints, whoever printed it.
         self._disarms, self._starts_line = bool(os.environ.get("GITHUB_ACTIONS")), True
+        # What a workflow prints, others read.
+        self._scrubs = self._disarms or bool(os.environ.get("CI"))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -56,6 +58,10 @@ class GuardedStream:
         """Write a text; on GitHub nothing in it is a command, unless commands are allowed."""
         if self._lost or not text:
             return len(text)
+        if self._scrubs:
+            from .scrubbing.scrubber import without_secrets
+
+            text = without_secrets(text)
         if self._disarms:
             text = disarmed(text) if self._starts_line else disarmed(f"x{text}")[1:]
             self._starts_line = text.endswith("\n")

@@ -8,13 +8,12 @@ import io
 import json
 import os
 import platform
-import re
 import stat
 import sys
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,13 @@ from mps_build import __version__
 from mps_build.common.json_text import parse_json
 from mps_build.common.logs.text import clean_lines
 from mps_build.common.process import Command, capture
+from mps_build.common.scrubbing.identity import Identity
+from mps_build.common.scrubbing.scrubber import Scrubber
 from mps_build.common.workspace import CHECKOUT, in_checkout
 
 from .host import observe
 from .probes.probers import RecordingProber
-from .recordings.scrub import recorded, scrub
-from .scrubbing.identifiers import HOST_NAME, IDENTIFIERS
-from .scrubbing.identity import NOBODY, Identity
-from .scrubbing.rules import take_out
-from .scrubbing.secrets import SECRETS, take_out_known_formats
+from .recordings.scrub import recorded
 
 _SUFFIXES = (".json", ".jsonl", ".log", ".txt", ".md")
 # Trees of sources, environments and wheels: nothing in there tells how a run went.
@@ -52,14 +49,6 @@ _RUNS_ON = frozenset(
     {"build", "delocate", "isal", "packaging", "pillow", "pip", "pydantic", "pydantic-core", "pyyaml", "rich", "uv"}
     | {"shtab", "sigstore", "ziglang"}
 )
-# What a text says is the name of its machine: uname, Bonjour, a variable, a runner's own lines.
-_HOST_NAMES = re.compile(
-    r"(?:^(?:Darwin|Linux) |\bHOSTNAME=|\b(?:Runner|Machine) name: ?'?)([A-Za-z][\w-]{3,62})(?=[.\s']|$)"
-    r"|(?<![\w./-])([A-Za-z][\w-]{3,62})\.local(?![\w.-])",
-    re.MULTILINE,
-)
-_HOMES = re.compile(r"(?:/(?:Users|home)/|\b[A-Z]:\\{1,4}Users\\{1,4})([A-Za-z][\w.-]{2,31})(?![\w.-])")
-_MOST_NAMES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,46 +67,6 @@ class Bundle:
     entries: list[Entry] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     removed: Counter[str] = field(default_factory=Counter)
-
-
-class Scrubber:
-    """Takes out what names a person or a machine, by the rules of recordings, and what looks like a password."""
-
-    def __init__(self, identity: Identity) -> None:
-        self.identity = identity
-        self.removed: Counter[str] = Counter()
-
-    def text(self, text: str) -> str:
-        """Return the text without secrets and identifiers; what was removed is counted in `removed`."""
-        self._learn(text)
-        text = take_out(text, SECRETS, self.removed)
-        text = take_out_known_formats(text, self.removed)
-        text = take_out(text, IDENTIFIERS, self.removed)
-        document = {"probes": [{"argv": [], "stdout": text, "stderr": ""}]}
-        scrubbed, removed = scrub(document, self.identity)
-        self.removed += removed
-        return str(scrubbed["probes"][0]["stdout"])
-
-    def _learn(self, text: str) -> None:
-        """Take whose home folder is named for a name that is taken out everywhere, also of file names."""
-        found = {match[1]: ("user name", "user") for match in _HOMES.finditer(text)}
-        found |= {match[1] or match[2]: ("host name", HOST_NAME) for match in _HOST_NAMES.finditer(text)}
-        new = sorted(found.keys() - self.identity.words.keys())
-        names = [name for name in new if len(name) >= 3 and name.lower() not in NOBODY]
-        if names and len(self.identity.words) < _MOST_NAMES:
-            words = {name: found[name] for name in names[:_MOST_NAMES]}
-            self.identity = Identity(words={**words, **self.identity.words})
-
-    def value(self, value: Any, key: str = "") -> Any:
-        """Return a JSON value scrubbed string by string, its key in sight; so it stays JSON."""
-        if isinstance(value, dict):
-            return {self.text(str(name)): self.value(each, str(name)) for name, each in value.items()}
-        if isinstance(value, list):
-            return [self.value(each, key) for each in value]
-        if not isinstance(value, str):
-            return value
-        clean = self.text(f"{key}: {value}") if key else self.text(value)
-        return clean.removeprefix(f"{key}: ") if key else clean
 
 
 def collect(
@@ -149,8 +98,8 @@ def collect(
             bundle.left_out[name] = "cannot be read as a plain file"
             continue
         spent += len(entry.data)
-        bundle.entries.append(entry)
-    bundle.left_out = {scrubber.text(name): why for name, why in bundle.left_out.items()}
+        bundle.entries.append(replace(entry, name=_free(entry.name, {each.name for each in bundle.entries})))
+    bundle.left_out = {scrubber.name(name): why for name, why in bundle.left_out.items()}
     bundle.removed += scrubber.removed
     return bundle
 
@@ -274,12 +223,21 @@ def _entry(name: str, path: Path, limit: int, scrubber: Scrubber) -> Entry | Non
     if is_whole and name.endswith(".json"):
         try:
             data = _json(scrubber.value(parse_json(text)))
-            return Entry(name=scrubber.text(name), data=data)
+            return Entry(name=scrubber.name(name), data=data)
         except ValueError:
             note = "no JSON"
     lines = "\n".join(line.text for line in clean_lines(text)) if "\x1b" in text else text
     data = scrubber.text(lines).encode("utf-8", "backslashreplace")
-    return Entry(name=scrubber.text(name), data=data, note=note)
+    return Entry(name=scrubber.name(name), data=data, note=note)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a member's name that no other has: two names may have differed in what was removed."""
+    stem, dot, suffix = name.rpartition(".")
+    number, free = 2, name
+    while free in taken:
+        number, free = number + 1, f"{stem or name}-{number}{dot}{suffix}" if stem else f"{name}-{number}"
+    return free
 
 
 def _json(value: Any) -> bytes:

@@ -8,9 +8,17 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, run_logged
+from mps_build.common.process import Command, CommandFailed
 from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.pip_call import (
+    Limits,
+    certificate_fault,
+    limited_pip,
+    limits_of_run,
+    refused_unchecked,
+    run_pip,
+)
 from mps_build.common.workspace import remove_tree
 
 from .builder.build import Built, held, simulation_folder
@@ -20,26 +28,31 @@ _SETTINGS = "pyvenv.cfg"
 _INSTALLED = ".mps-build-installed"
 
 
-def libraries_of(built: Built, *, packages: Sequence[str], folder: Path | None, reporter: Reporter) -> Path | None:
+def libraries_of(
+    built: Built, *, packages: Sequence[str], folder: Path | None, reporter: Reporter, trust: bool = False
+) -> Path | None:
     """Return the environment of a program that wants packages or names an environment; None where it does neither.
 
     Args:
         packages: requirements, as pip reads them. folder: the environment; None: one in the cache for these packages.
+        trust: take packages of which the index gives no hash.
 
     Raises:
         UsageError: the folder is an environment of another Python, or holds something else.
         BuildEnvironmentError: a package could not be had.
+        RefusedForSafety: the index gives no hash of one.
     """
     if not packages and folder is None:
         return None
     wanted = sorted(set(packages))
     home = folder or simulation_folder() / "libraries" / digest_of([str(built.root.python), *wanted])[:16]
     with held(simulation_folder() / "libraries.lock", reporter):
-        _fill(built, home, wanted, is_named=folder is not None, reporter=reporter)
+        limits = limits_of_run(trust=trust)
+        _fill(built, home, wanted, is_named=folder is not None, reporter=reporter, limits=limits)
     return home
 
 
-def _fill(built: Built, home: Path, wanted: list[str], *, is_named: bool, reporter: Reporter) -> None:
+def _fill(built: Built, home: Path, wanted: list[str], *, is_named: bool, reporter: Reporter, limits: Limits) -> None:
     log = simulation_folder() / "logs" / "libraries.log"
     if not _is_of(home, built):
         if home.exists() and (not is_named or any(home.iterdir())):
@@ -49,9 +62,11 @@ def _fill(built: Built, home: Path, wanted: list[str], *, is_named: bool, report
                     hint="name a folder that is not there yet: it is made",
                 )
             remove_tree(home)
-        _run(built, ("-m", "venv", "--system-site-packages", "--without-pip", str(home)), log, reporter, "Make it")
+        make = (str(built.root.python), "-m", "venv", "--system-site-packages", "--without-pip", str(home))
+        _run(built, make, log, reporter, "Make it")
     if wanted and _installed(home) != wanted:
-        argv = ("-m", "pip", "--python", str(home / "bin/python"), "install", "--disable-pip-version-check", *wanted)
+        pip = limited_pip(built.root.python, limits=limits)
+        argv = (*pip, "--python", str(home / "bin/python"), "install", "--disable-pip-version-check", *wanted)
         _run(built, argv, log, reporter, f"Install {', '.join(wanted)}")
         (home / _INSTALLED).write_text("\n".join(wanted), encoding="utf-8")
 
@@ -73,14 +88,17 @@ def _installed(home: Path) -> list[str]:
         return []
 
 
-def _run(built: Built, words: Sequence[str], log: Path, reporter: Reporter, title: str) -> None:
+def _run(built: Built, argv: Sequence[str], log: Path, reporter: Reporter, title: str) -> None:
     reporter.started(title)
     environ = {**fetch_environ(os.environ), "LD_LIBRARY_PATH": str(built.folder), **torch_variables(built.site)}
     try:
-        run_logged(
-            Command(argv=(str(built.root.python), *words), environ=environ), log=log, timeout_seconds=FETCH_SECONDS
-        )
+        run_pip(Command(argv=tuple(argv), environ=environ), log=log, tell=reporter.line, every=False)
     except CommandFailed as failure:
+        text = "\n".join(failure.tail)
+        if unchecked := refused_unchecked(text, wanted=title):
+            raise unchecked from failure
+        if fault := certificate_fault(text, wanted=title):
+            raise BuildEnvironmentError(fault[0], hint=fault[1]) from failure
         said = "\n".join(failure.tail[-4:])
         raise BuildEnvironmentError(f"{title}: {said}", hint=f"the whole output is in {log}") from failure
     reporter.done()

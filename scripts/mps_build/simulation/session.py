@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Literal
 
 from mps_build.common.errors import UsageError
-from mps_build.common.process import Command, run_interactive
+from mps_build.common.foreground import run_in_foreground
+from mps_build.common.process import Command
 from mps_build.common.reporter import Reporter
 
 from .builder.build import Built, build, held, simulation_folder
 from .builder.root import Root, torch_variables
 from .builder.source import debian_tests, tree_to_build
 from .builder.torch_tree import is_debian_tree
+from .kept import drop_damaged_libraries
 from .releases import Release, built_release, find_release, has_debian_torch
 
 _PYTHON = Path(__file__).resolve().parent / "python"
@@ -72,6 +74,7 @@ def provide(
     torch: Torch | None = None,
     rebuild: bool = False,
     offline: bool = False,
+    trust: bool = False,
     jobs: int,
     reporter: Reporter,
 ) -> Built:
@@ -80,13 +83,17 @@ def provide(
     Args:
         source: a tree of the release; None: Debian's. torch: Linux's own; None: Debian's where there is one.
         rebuild: start from no object of the back end. offline: build nothing.
+        trust: run the kernels of a wheel of which the index gives no hash.
 
     Raises:
         UsageError, SourceError: the release cannot be simulated, or the tree is of another.
         HostError, BuildEnvironmentError, PatchError, CompileError: it cannot be built here.
     """
     release = choose_release(version, source=source, torch=torch)
-    return build(release, source=source, rebuild=rebuild, offline=offline, jobs=jobs, reporter=reporter)
+    for folder in (simulation_folder(), source):
+        check_line(folder)
+    drop_damaged_libraries(_compiled_sources(), reporter)
+    return build(release, source=source, rebuild=rebuild, offline=offline, trust=trust, jobs=jobs, reporter=reporter)
 
 
 def upstream_tests(version: str, *, reporter: Reporter) -> Path:
@@ -118,12 +125,13 @@ def simulated_environ(
     kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
     # nox puts its own environment first; the caller's path is handed on beside it.
     path = environ.get("MPS_BUILD_CALLER_PATH") or environ.get("PATH", os.defpath)
-    cache = simulation_folder() / "metal" / _digest(_PYTHON)
-    cache.mkdir(parents=True, exist_ok=True)
+    (cache := _compiled_sources()).mkdir(parents=True, exist_ok=True)
     ours_first = [str(built.folder), *filter(None, [environ.get("LD_LIBRARY_PATH")])]
     return {
         # A part of Debian's torch (UCX) answers a crash with 40 lines of its own, and hides what ours says.
         "UCX_HANDLE_ERRORS": "none",
+        # The user's own packages are for another Python than the root's.
+        "PYTHONNOUSERSITE": "1",
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
         "PATH": os.pathsep.join((*([str(libraries / "bin")] if libraries else []), str(_programs(built.root)), path)),
         "LD_LIBRARY_PATH": os.pathsep.join(ours_first),
@@ -139,7 +147,7 @@ def simulated_environ(
 
 def run_program(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
     """Run a program of a simulated environment where the caller stands; return its exit status, as a shell gives it."""
-    return run_interactive(Command(argv=tuple(argv), environ=environ))
+    return run_in_foreground(Command(argv=tuple(argv), environ=environ))
 
 
 def program_argv(built: Built, argv: Sequence[str], *, libraries: Path | None = None) -> tuple[str, ...]:
@@ -148,6 +156,23 @@ def program_argv(built: Built, argv: Sequence[str], *, libraries: Path | None = 
     own = {"python", "python3", built.root.python.name}
     python = libraries / "bin/python" if libraries else built.root.python
     return (str(python) if name in own else name, *rest)
+
+
+def check_line(path: Path | None) -> None:
+    """Refuse a path that is more than one line: lists of paths are read line by line.
+
+    Raises:
+        UsageError: naming it.
+    """
+    if path is not None and not set("\n\r").isdisjoint(str(path)):
+        raise UsageError(
+            f"{str(path)!r} holds a line break", hint="give the folder another name (or set MPS_BUILD_CACHE)"
+        )
+
+
+def _compiled_sources() -> Path:
+    """Return where Metal source text that a program compiled is kept."""
+    return simulation_folder() / "metal" / _digest(_PYTHON)
 
 
 def _programs(root: Root) -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.cores import threads_for, threads_set, usable_cores, with_share
 from mps_build.common.errors import UsageError
 from mps_build.common.known_issues import as_suite_reads_them
 from mps_build.common.recipe.catalogue import data_root
+from mps_build.common.records.device_record import Concurrency
 
 from .facts import judge_text_on
 from .operators import check_names, check_operator
@@ -54,10 +55,11 @@ class DeviceSuite:
         Raises:
             UsageError: the options choose no case.
         """
-        request = self.request
+        request, environ = self.request, setting.target.environ.variables
+        setting.draft.concurrency = together = self._concurrency(setting)
         suite = SuiteRequest(
             interpreter=setting.target.interpreter.executable,
-            environ=setting.target.environ.variables,
+            environ=with_share(environ, together.processes, cores=together.cores),
             ini=self.suite / "pytest.ini",
             files=self.files,
             device=request.device,
@@ -69,11 +71,13 @@ class DeviceSuite:
             op=request.op,
             plant=request.absolute_plant,
             known=self.known_rows(setting),
-            jobs=self._jobs(setting),
+            jobs=together.processes,
+            threads=together.threads,
         )
         setting.console.started("Cases", unit="cases")
         if suite.jobs > 1:
-            setting.console.line(f"{suite.jobs} processes beside each other (--jobs 1: one after the other)")
+            threads = f"{suite.threads} thread{'s' if suite.threads != 1 else ''} each"
+            setting.console.line(f"{suite.jobs} processes, {threads}, on {together.cores} cores (--jobs N: so many)")
         judge_text = judge_text_on(setting.host, setting.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=setting.on_case, run=setting.run)
         setting.console.done()
@@ -88,22 +92,28 @@ class DeviceSuite:
         """Return what the suite is told to be known here."""
         return as_suite_reads_them(setting.known)
 
-    def _jobs(self, setting: Setting) -> int:
-        own = 0 if self.request.device == "mps" else int(setting.draft.gpu.get("memory_bytes") or 0)
-        room = Room(cores=os.cpu_count() or 1, memory=total_bytes(), device_memory=own)
-        return jobs_of(self.request, room, is_resumed=bool(setting.run.cases))
+    def _concurrency(self, setting: Setting) -> Concurrency:
+        device, cores = self.request.device, usable_cores()
+        own = 0 if device == "mps" else int(setting.draft.gpu.get("memory_bytes") or 0)
+        room = Room(cores=cores, memory=total_bytes(), device_memory=own, is_cpu=device == "cpu")
+        threads = threads_set(setting.target.environ.variables)
+        jobs = jobs_of(self.request, room, is_resumed=bool(setting.run.cases), threads=threads)
+        return Concurrency(cores=cores, processes=jobs, threads=threads or threads_for(jobs, cores=cores))
 
 
-def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False) -> int:
+def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False, threads: int | None = None) -> int:
     """Return how many processes run the suite: what was asked, or what there is room for.
 
     A plant and a resumed run have one; so have a few cases, and those of --full, each of which needs much memory.
+
+    Args:
+        threads: how many each process has, where the user set it.
     """
     if request.plant or is_resumed:
         return 1
     if request.jobs is not None:
         return request.jobs
-    return 1 if request.full or request.only or request.op else jobs_for(room)
+    return 1 if request.full or request.only or request.op else jobs_for(room, threads=threads)
 
 
 def limits_of(request: VerifyRequest) -> Limits:

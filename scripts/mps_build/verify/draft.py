@@ -10,7 +10,7 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.known_issues import Issue
-from mps_build.common.records.device_record import Explanations, KnownIssue, Python, Record, Torch
+from mps_build.common.records.device_record import Concurrency, Explanations, KnownIssue, Python, Record, Torch
 
 from .judgement import Judged, count
 from .suite.run import SuiteRun
@@ -26,6 +26,7 @@ class Draft:
     torch: Torch = field(default_factory=Torch)
     python: Python | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
+    concurrency: Concurrency | None = None
     target: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[KnownIssue, ...] = ()
     explanations: Explanations | None = None
@@ -53,6 +54,7 @@ class Draft:
             host=dict(self.host),
             gpu=dict(self.gpu),
             environment=dict(self.environment),
+            concurrency=self.concurrency_of(run),
             known_issues=self.known,
             plant=run.plant_result() if request.plant and not partial else None,
             plant_hits=run.plant_hits,
@@ -64,6 +66,12 @@ class Draft:
             counts=dict(count(run.cases)),
             cases=tuple(run.cases),
         )
+
+    def concurrency_of(self, run: SuiteRun) -> Concurrency | None:
+        """Return how the run shares the machine: the threads are those that its processes say they have."""
+        if self.concurrency is None or run.threads is None:
+            return self.concurrency
+        return self.concurrency.model_copy(update={"threads": run.threads})
 
 
 def known_issues(rows: Iterable[Issue]) -> tuple[KnownIssue, ...]:

@@ -25,6 +25,7 @@ from mps_build.common.records.device_record import Case, Verdict
 
 from .suite.run import SuiteRun
 
+_SHOWN = 5
 _STOPS: dict[str, type[MpsBuildError]] = {
     "virtual_gpu_unusable": VirtualGpu,
     "mps_unavailable": NoGpuSession,
@@ -68,23 +69,22 @@ def judge_run(
     counts = count(run.cases)
     if virtual and device == "mps":
         return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
-    if any(case.is_new for case in run.cases):
+    new = [case for case in run.cases if case.is_new]
+    if new and (run.caught or not planted):
         return Judged(
-            verdict="regressed",
-            exit_code=Regressed.exit_code,
-            cause=Regressed.cause,
-            message=_BY_THEMSELVES if planted and not run.caught else None,
-            hint=_repro(run, record),
+            verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record)
         )
     if own := [case for case in run.cases if case.outcome == "own_fault"]:
         number = "one case" if len(own) == 1 else f"{len(own)} cases"
         said = f"the suite itself failed in {number}, and nothing follows: {own[0].id}: {own[0].reason}"
         return _ended(OwnFault, said, f"please report it with {record}")
     explained = [case.explained.letter for case in run.cases if case.explained]
-    if not counts["passed"] + counts["known"] + counts["unexpected_pass"] + len(explained):
+    if not counts["passed"] + counts["known"] + counts["unexpected_pass"] + len(explained) + len(new):
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
         return _ended(UsageError, f"nothing was verified: {skipped}", "choose others with --only, --op or --layer")
-    if device != "mps" or planted:
+    if planted:
+        return Judged(verdict="rehearsed", message=_by_themselves(new) if new else None)
+    if device != "mps":
         return Judged(verdict="rehearsed")
     if counts["known"] or "bug" in explained:
         error = KnownIssuesOnly
@@ -95,9 +95,18 @@ def judge_run(
 
 
 _AGAIN = "close other GPU programs, let the machine cool, then run it again"
-_BY_THEMSELVES = "no case caught the planted fault: those that failed did so before it changed anything"
 _ON_A_MAC = "verify on a Mac itself"
 _ACCEPT = "`--accept known` makes this exit 0"
+
+
+def _by_themselves(new: Sequence[Case]) -> str:
+    """Say what failed beside a fault that no case caught."""
+    more = f" and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""
+    named = ", ".join(case.id for case in new[:_SHOWN])
+    return (
+        "no case caught the injected fault: what failed had no hit of it, fails without it too, or is no case: "
+        f"{named}{more}"
+    )
 
 
 def _repro(run: SuiteRun, record: Path) -> str:

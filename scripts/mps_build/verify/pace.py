@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-# Mean seconds of a case by file, on a GPU (tests/recorded/records/cuda-h200-torch-2.11.0.json). Only their ratios
-# count: how fast this machine is, the cases that are done say.
-_SECONDS = {
-    "test_layouts_binary.py": 0.018,
-    "test_layouts_copies.py": 0.02,
-    "test_layouts_factories.py": 0.321,
-    "test_layouts_foreach.py": 0.015,
-    "test_layouts_indexing.py": 0.018,
-    "test_layouts_losses.py": 0.077,
-    "test_layouts_matmul.py": 0.028,
-    "test_layouts_modules.py": 0.026,
-    "test_layouts_neural.py": 0.062,
-    "test_layouts_optimizers.py": 0.051,
-    "test_layouts_reductions.py": 0.034,
-    "test_layouts_shapes.py": 0.035,
-    "test_layouts_sizes.py": 0.126,
-    "test_layouts_spellings.py": 0.042,
-    "test_layouts_unary.py": 0.026,
-    "test_models_forward_backward.py": 0.224,
-    "test_regressions_activations.py": 0.123,
-    "test_regressions_attention.py": 0.538,
-    "test_regressions_blocks.py": 0.419,
-    "test_regressions_compiled.py": 0.827,
-    "test_regressions_convolution.py": 0.214,
-    "test_regressions_embedding_loss.py": 0.25,
-    "test_regressions_indexing.py": 0.052,
-    "test_regressions_large.py": 0.0,
-    "test_regressions_linear.py": 0.121,
-    "test_regressions_matmul.py": 0.067,
-    "test_regressions_norms.py": 0.227,
-    "test_regressions_optimizers.py": 0.164,
-    "test_regressions_random.py": 0.006,
-    "test_regressions_recurrent.py": 0.234,
-    "test_regressions_reductions.py": 0.078,
-    "test_regressions_views.py": 0.015,
-    "test_smoke_notes.py": 0.277,
-    "test_transformers_attention.py": 0.387,
-    "test_transformers_bert.py": 0.469,
-    "test_transformers_finetune.py": 12.586,
-}
-_OTHERS = 0.048
+# Mean seconds of a case by file. For the time left only their ratios count: how fast this machine is, the cases that
+# are done say.
+_COSTS = Path(__file__).with_name("pace.json")
 _LEAST_SHARE = 0.01
+# So many of the last cases say how fast the machine is now; one that compiles or hangs alone is no slow machine.
+_LAST = 200
+_MOST_TIMES = 100.0
 
 
 class Pace:
@@ -57,19 +27,29 @@ class Pace:
     10.0
     """
 
-    def __init__(self, before: Iterable[str] = ()) -> None:
+    def __init__(self, before: Iterable[str] = (), *, device: str = "mps") -> None:
         """`before`: cases of an earlier run, which this one does not do again."""
+        self._device = device
         self._before = frozenset(before)
         self._known = 0
         self._whole = self._done = 0.0
+        self._last: deque[tuple[float, float]] = deque(maxlen=_LAST)
 
-    def add(self, case: str, files: Mapping[str, str]) -> None:
-        """Count a case that is done; `files` is case -> file, of all cases of the run."""
+    def add(self, case: str, files: Mapping[str, str], *, seconds: float | None = None) -> None:
+        """Count a case that is done.
+
+        Args:
+            files: case -> file, of all cases of the run.
+            seconds: what a case that was asked and answered took; None: it says nothing of the machine.
+        """
         if len(files) != self._known:
             self._known = len(files)
-            self._whole = sum(_weight(file) for name, file in files.items() if name not in self._before)
+            self._whole = sum(weight(file, self._device) for name, file in files.items() if name not in self._before)
         if case in files:
-            self._done += _weight(files[case])
+            cost = weight(files[case], self._device)
+            self._done += cost
+            if seconds is not None:
+                self._last.append((min(seconds, cost * _MOST_TIMES), cost))
 
     def seconds_left(self, elapsed: float) -> float | None:
         """Return the seconds that the other cases take; None as long as too little is done to say."""
@@ -77,6 +57,20 @@ class Pace:
             return None
         return round(elapsed * max(self._whole - self._done, 0.0) / self._done, 3)
 
+    def times_slower(self) -> float | None:
+        """Return how many times as long as recorded the last cases took; None as long as they are too few."""
+        if len(self._last) < _LAST:
+            return None
+        return sum(seconds for seconds, _ in self._last) / sum(cost for _, cost in self._last)
 
-def _weight(file: str) -> float:
-    return _SECONDS.get(file, _OTHERS)
+
+def weight(file: str, device: str = "mps") -> float:
+    """Return the recorded seconds of a case of a file: on the CPU itself, or on a GPU beside it."""
+    costs = _costs()["cpu" if device == "cpu" else "gpu"]
+    return float(costs["files"].get(file, costs["others"]))
+
+
+@cache
+def _costs() -> Mapping[str, Mapping[str, Any]]:
+    found: Mapping[str, Mapping[str, Any]] = json.loads(_COSTS.read_text(encoding="utf-8"))
+    return found

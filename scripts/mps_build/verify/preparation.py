@@ -94,6 +94,8 @@ def _shop(request: VerifyRequest, folder: Path, console: Console) -> Shop:
         log=folder / "pip.log",
         reporter=console,
         offline=request.offline,
+        trust=request.trust,
+        wants_cuda=request.device.startswith("cuda"),
     )
 
 

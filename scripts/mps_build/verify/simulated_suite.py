@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.cores import usable_cores
 from mps_build.common.records.device_record import Case, Simulated
 from mps_build.simulation.session import provide, simulated_environ
 
@@ -59,7 +60,8 @@ class SimulatedSuite(DeviceSuite):
             source=Path(self.simulated.source) if self.simulated.source else None,
             torch=self.simulated.torch,
             offline=shop.offline,
-            jobs=os.cpu_count() or 1,
+            jobs=usable_cores(),
+            trust=shop.trust,
             reporter=shop.reporter,
         )
         caller = suite_environ(os.environ)

@@ -53,6 +53,7 @@ class Verification:
         self.suite_run = SuiteRun()
         self.written = 0.0
         self.refusal: Record | None = None
+        self.progress: Progress | None = None
 
     def run(self) -> Record:
         """Run everything and return the record; an error becomes a record with its cause and exit code."""
@@ -145,7 +146,8 @@ class Verification:
         return rows
 
     def _setting(self, prepared: Prepared, rows: tuple[Issue, ...]) -> Setting:
-        progress = Progress(self.console, self.suite_run.cases)
+        device, together = self.request.device, self.draft.concurrency_of
+        self.progress = progress = Progress(self.console, self.suite_run.cases, device, together)
 
         def on_case(suite_run: SuiteRun, case: Case) -> None:
             progress.show(suite_run, case)
@@ -164,6 +166,8 @@ class Verification:
         )
 
     def _after(self, target: Target) -> None:
+        if self.progress is not None and self.progress.slow:
+            self.draft.notes.append(self.progress.slow)
         changed = target.changes()
         if changed is None or self.draft.python is None:
             return

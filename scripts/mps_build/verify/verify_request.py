@@ -22,6 +22,7 @@ class VerifyRequest:
 
     `target` is a wheel's path or a requirement; without it, `python` is an interpreter that has its torch.
     `resume`: the record in `folder` is of an interrupted run of the same question, whose cases are taken over.
+    `trust`: run a torch of which the index gives no hash.
     `simulated`: the device is PyTorch's host code on Linux; neither `target` nor `python` is given then.
     """
 
@@ -37,6 +38,7 @@ class VerifyRequest:
     accept_known: bool = False
     allow_virtual: bool = False
     offline: bool = False
+    trust: bool = False
     case_seconds: float = 120.0
     memory_bytes: int | None = None
     jobs: int | None = None

@@ -40,7 +40,9 @@ def uneven(y: torch.Tensor) -> torch.Tensor:
 
 def filled(module: torch.nn.Module, x: torch.Tensor) -> torch.nn.Module:
     """Give a module the device and dtype of `x`, and parameters and buffers that are the same everywhere."""
-    module = module.to(x.device, x.dtype)
+    parts = [one for one in (*module.parameters(), *module.buffers()) if one.is_floating_point()]
+    if any((one.device, one.dtype) != (x.device, x.dtype) for one in parts):  # a fake tensor cannot be moved in place
+        module = module.to(x.device, x.dtype)
     with torch.no_grad():
         for number, one in enumerate([*module.parameters(), *module.buffers()]):
             if one.is_floating_point():

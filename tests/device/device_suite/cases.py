@@ -26,6 +26,8 @@ class Case:
         anywhere: outputs may lie on any device (copies to the host).
         alone: asked in a process of its own, where a driver is there to start one: it leaves traces in the process.
         quiet: with `full`: where the option is not given, the case is not even listed as skipped.
+        autocast: the dtype in which the act computes under autocast, in all runs but the reference. Its answers have
+            the dtypes that the device's lists give, and the bound of this one.
         check: `act` is a free check, called once with a Bench; it asserts by itself.
     """
 
@@ -48,6 +50,7 @@ class Case:
     states: tuple[str, ...] = STATES
     devices: tuple[str, ...] = ()
     may_be_missing: bool = False
+    autocast: Any = None
     check: bool = False
     alone: bool = False
 

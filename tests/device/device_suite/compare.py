@@ -50,7 +50,7 @@ def read_back(outputs: Any, path: str = "out") -> list[Leaf]:
     """Return the leaves of nested outputs, tensors copied to the host; call it inside the run."""
     if isinstance(outputs, torch.Tensor):
         plain = outputs.detach() if outputs.requires_grad else outputs
-        return [Leaf(path, plain.cpu(), "cpu" if outputs.is_cpu else outputs.device.type, outputs.stride())]
+        return [Leaf(path, plain.cpu(), outputs.device.type, outputs.stride())]
     if isinstance(outputs, (tuple, list)):
         return [leaf for index, item in enumerate(outputs) for leaf in read_back(item, f"{path}[{index}]")]
     if isinstance(outputs, dict):

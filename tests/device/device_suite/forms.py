@@ -7,6 +7,7 @@ from typing import Any, Callable
 import torch
 
 from .answers import Absent
+from .autocast import by_policy
 from .cases import Case
 from .compare import Leaf, Mismatch
 from .draws import leaves_of
@@ -34,6 +35,7 @@ class Own:
         reference: list[Leaf],
     ) -> None:
         self._ask, self._draw, self._reference, self._strides = ask, draw, reference, case.strides
+        self._policy = by_policy(case, bench, draw)
         self._narrow = not case.wants_run and _is_single(bench.bases(case, draw))
         self._found: dict[tuple[int, int], dict[str, Leaf]] = {}
 
@@ -42,10 +44,20 @@ class Own:
         return self._at(self._draw).get(path)
 
     def form(self, path: str) -> Leaf | None:
-        """Return an answer of the same dtype: one to the first draw will do, unless another shape's strides count."""
+        """Return an answer of the same dtype: one to the first draw will do, unless another shape's strides count.
+
+        Under autocast it is what the device's own lists give, None where they are not known.
+        """
+        if self._policy is not None and not path.startswith("base"):
+            return self._policy.get(path)
         if self._draw[0] and self._strides:
             return self.answer(path)
         return self._at(_FRESH).get(path) or self.answer(path)
+
+    @property
+    def whose(self) -> str:
+        """Return who gives that dtype."""
+        return "the CPU gives" if self._policy is None else "autocast's lists for the device give"
 
     def told_by(self, reference: torch.Tensor) -> torch.dtype | None:
         """Return the dtype of an answer where float64's answer tells it, so that the CPU need not be asked again.
@@ -75,7 +87,7 @@ def check_form(case: Case, bench: Bench, got: Leaf, want: Leaf, own: Own) -> Non
         if like is None or not isinstance(like.value, torch.Tensor):
             return
         if got.value.dtype != like.value.dtype:
-            raise Mismatch(f"{got.path}: dtype {got.value.dtype}, the CPU gives {like.value.dtype}")
+            raise Mismatch(f"{got.path}: dtype {got.value.dtype}, {own.whose} {like.value.dtype}")
         laid = like if case.strides else want
     if not case.anywhere and got.device != bench.device.type:
         raise Mismatch(f"{got.path}: lies on {got.device}, not on {bench.device.type}")

@@ -9,6 +9,7 @@ from typing import Callable
 import torch
 
 from .answers import Absent, says_missing
+from .autocast import narrowed
 from .cases import Case
 from .compare import Error, Leaf, Mismatch, bits_differ, kept, read_back
 from .forms import Own, check_form, spread
@@ -113,10 +114,23 @@ def _checked(case: Case, bench: Bench) -> Error:
     try:
         found = case.act(bench)
     except Exception as raised:
-        if case.may_be_missing and bench.device.type != "cpu" and says_missing(raised):
-            raise Refused(f"not on this device: {raised}") from raised
+        if says_missing(raised):
+            if case.may_be_missing and bench.device.type != "cpu":
+                raise Refused(f"not on this device: {raised}") from raised
+            _check_cpu_has(case, bench)
         raise
     return found if isinstance(found, Error) else Error()
+
+
+def _check_cpu_has(case: Case, bench: Bench) -> None:
+    """Raise Refused where this torch's CPU lacks what a check asks of it: nothing is known to be right then."""
+    if case.devices and "cpu" not in case.devices:
+        return
+    try:
+        case.act(Bench(torch.device("cpu"), seed=bench.seed))
+    except Exception as own:
+        if says_missing(own):
+            raise Refused(f"no reference: this torch's CPU raises {type(own).__name__}: {own}") from own
 
 
 def _judge(
@@ -135,9 +149,22 @@ def _judge(
             _check_absence(got, own.answer(want.path), bench)
             continue
         check_form(case, bench, got, want, own)
-        asked.append((got, want))
+        asked.append((got, want) if case.autocast is None else _under_autocast(case, own, got, want))
     _demand_answers(actual, reference)  # first: what was not done has not written to its operands either
-    return compare_leaves(asked, own.answer, terms=case.terms, factor=case.factor, floor=case.floor)
+    return compare_leaves(
+        asked, partial(_own_answer, case, own), terms=case.terms, factor=case.factor, floor=case.floor
+    )
+
+
+def _under_autocast(case: Case, own: Own, got: Leaf, want: Leaf) -> tuple[Leaf, Leaf]:
+    """Return an answer and what it is compared with; a text names a dtype, which the device's lists give."""
+    named = (own.form(want.path) or got) if isinstance(want.value, str) else want
+    return narrowed(got, case.autocast), named
+
+
+def _own_answer(case: Case, own: Own, path: str) -> Leaf | None:
+    found = own.answer(path)
+    return found if found is None or case.autocast is None else narrowed(found, case.autocast)
 
 
 def _demand_answers(actual: list[Leaf], reference: list[Leaf]) -> None:

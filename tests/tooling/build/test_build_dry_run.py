@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from git_history import repository
 from mps_build import cli
 from mps_build.common.interpreters import PythonSearch
 from recorded_macs import recorded_mac
@@ -64,3 +65,51 @@ def test_the_python_is_looked_for_before_anything_is_fetched(
     assert not (tmp_path / "work").exists()
     assert cli.main("doctor", ["sample"]) == 3
     assert "/opt/conda/bin/python3: runs as x86_64" in " ".join(capsys.readouterr().out.split())
+
+
+_PATCH = """\
+--- a/setup.py
++++ b/setup.py
+@@ -1 +1 @@
+-{before}
++after
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac is not refused")
+@pytest.mark.parametrize(
+    ("patch", "status", "said"),
+    [
+        (_PATCH.format(before="before"), 3, "this host cannot build v2.15.0"),
+        (_PATCH.format(before="else"), 5, "hunk 1 of setup.py"),
+        (_PATCH.format(before="before").replace("/setup.py", "/../setup.py"), 5, "would reach outside the tree"),
+        (_PATCH.format(before="before").replace("/setup.py", "/gone.py"), 5, "lacks a file that it changes"),
+    ],
+    ids=["fits", "conflicts", "outside", "absent"],
+)
+def test_recipe_and_patches_are_checked_on_any_system_and_the_host_is_refused_last(
+    patch: str,
+    status: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
+    commit = repository(tmp_path / "origin", {"setup.py": "before\n"})
+    (tmp_path / "own.patch").write_text(patch)
+    source = ["--repo", (tmp_path / "origin").as_uri(), "--ref", commit, "--patch", str(tmp_path / "own.patch")]
+    answer = tmp_path / "answer.json"
+
+    # v2.15.0 brings no patches of its own.
+    assert cli.main("build_wheel", ["v2.15.0", "--dry-run", *source, "--json", str(answer)]) == status
+
+    captured = capsys.readouterr()
+    assert said in captured.err
+    if status == 3:
+        document = json.loads(answer.read_text())
+        assert f"they fit {commit[:12]}" in captured.out
+        assert (document["patches"], document["patches_tried"]) == (["own.patch"], f"they fit {commit[:12]}")
+        assert captured.err.count("fix: a Mac with Apple silicon") == 1
+    assert not list((tmp_path / "cache").rglob("*")) and not (tmp_path / "work").exists()

@@ -13,6 +13,7 @@ from mm_plants import MORE, PLANTS
 from mps_build.build.mm.check import Report, check_files
 from mps_build.build.mm.check_request import make_checker
 from mps_build.build.mm.tree import read_tree
+from mps_build.common.cores import usable_cores
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import work_folder
 
@@ -31,7 +32,7 @@ def tree() -> Path:
 
 def _check(tree: Path, files: list[Path], folder: Path) -> Report:
     checker = make_checker(read_tree(tree), target="13.0", folder=folder, reporter=SilentReporter())
-    return check_files(checker, files, jobs=os.cpu_count() or 1, reporter=SilentReporter())
+    return check_files(checker, files, jobs=usable_cores(), reporter=SilentReporter())
 
 
 def test_the_files_of_the_release_have_no_diagnostic(tree: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from entry import entry, environ
 from stand_in_wheels import write_history
+from waiting import LONGEST_SECONDS, wait_until
 
 CHECK = """\
 echo x >> {folder}/asked
@@ -46,13 +47,11 @@ def _interrupted(argv: list[str], *, reached: Path, folder: Path) -> str:
     with subprocess.Popen(
         argv, cwd=folder, env=_environ(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
-        deadline = time.monotonic() + 120
-        while not reached.exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: reached.exists() or process.poll() is not None)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=LONGEST_SECONDS)
         finally:
             process.kill()  # only if it is still there
     assert process.returncode == 130, said

@@ -10,6 +10,7 @@ from mps_build.build.compiler_environ import build_environ
 from mps_build.build.rehearsal.darwin_recipe import darwin_recipe, zig_toolchain
 from mps_build.build.rehearsal.darwin_sdk import FRAMEWORKS, DarwinSdk, stub_sources, write_sdk
 from mps_build.common.recipe.catalogue import find_recipe
+from waiting import LONGEST_SECONDS
 
 
 def test_the_darwin_rehearsal_keeps_the_recipes_gate_and_never_sets_the_architecture(tmp_path: Path) -> None:
@@ -48,7 +49,9 @@ def sdk(tmp_path: Path) -> DarwinSdk:
 
 
 def _answer(*argv: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(word) for word in argv], capture_output=True, text=True, check=False, timeout=20)
+    return subprocess.run(
+        [str(word) for word in argv], capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS
+    )
 
 
 def test_the_stub_xcrun_answers_what_cmake_asks_and_refuses_the_rest_as_apples_does(

@@ -22,6 +22,7 @@ from mps_build.build.rehearsal.whole.prepare import llvm_folder
 from mps_build.build.rehearsal.whole.system_stubs import RUNTIME
 from mps_build.build.rehearsal.whole.toolchain import WholeToolchain, compiler_digest, write_toolchain
 from mps_build.common.errors import BuildEnvironmentError
+from waiting import LONGEST_SECONDS
 
 _SAYS = '#!/bin/sh\necho "${0##*/} $*"\n'
 
@@ -32,7 +33,7 @@ def _answer(*argv: str | Path, **environ: str) -> subprocess.CompletedProcess[st
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=LONGEST_SECONDS,
         env={**os.environ, **environ},
     )
 

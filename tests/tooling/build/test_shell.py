@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.build.bare_shell import bare_shell
+from waiting import LONGEST_SECONDS
 
 SHELLS = [name for name in ("bash", "zsh", "dash", "sh", "fish", "tcsh", "ksh") if shutil.which(name)]
 LINE = "export PATH=/opt/homebrew/bin:$PATH CPATH=/opt/homebrew/include\n"
@@ -42,7 +43,7 @@ def test_a_start_up_file_changes_nothing(name: str, home: Path, tmp_path: Path) 
         else "echo PATH=$PATH\nexit 7\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONGEST_SECONDS,
         check=False,
     )
 

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 
 import pytest
 from mps_build.build.compiler_cache.store_relay import Store, StoreRelay
+from waiting import LONGEST_SECONDS
 
 
 class Client:
     """What sccache does: one connection, one question after another."""
 
     def __init__(self, port: int) -> None:
-        self.connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.connection = socket.create_connection(("127.0.0.1", port), timeout=LONGEST_SECONDS)
         self.file = self.connection.makefile("rb")
 
     def ask(self, *words: bytes) -> bytes:
@@ -89,12 +90,10 @@ def test_what_the_store_says_passes_through_whole() -> None:
 
 @pytest.mark.parametrize("command", [b"GET", b"SET"])
 def test_a_store_that_is_gone_is_a_miss_and_a_write_error_at_once(command: bytes) -> None:
-    with relay(nobody()) as (_, client, told):
-        began = time.monotonic()
+    with relay(nobody(), patience=3600) as (_, client, told):
         answers = {client.ask(command, b"key") for _ in range(50)}
 
     assert answers == {b"$-1\r\n" if command == b"GET" else b"-ERR the store does not answer\r\n"}
-    assert time.monotonic() - began < 1
     assert len(told) == 1
     assert "refused" in told[0]
 
@@ -121,9 +120,7 @@ def test_an_answer_without_an_end_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_store_that_hangs_costs_its_patience_three_times_and_then_rests() -> None:
     with store(lambda data: None) as (upstream, heard), relay(upstream, patience=0.2) as (made, client, told):
-        began = time.monotonic()
         assert {client.ask(b"GET", b"%d" % number) for number in range(20)} == {b"$-1\r\n"}
-        assert time.monotonic() - began < 2
         assert len(heard) == 3
         assert not made.is_asked()
     assert told == [f"the shared cache {upstream}: no answer in time: what it would have given is compiled here"]
@@ -211,7 +208,5 @@ def test_a_value_that_trickles_does_not_hold_the_build() -> None:
 
         threading.Thread(target=trickle, daemon=True).start()
         with relay(upstream, patience=0.4) as (_, client, told):
-            began = time.monotonic()
-            assert client.ask(b"GET", b"key") == b"$-1\r\n"
-            assert time.monotonic() - began < 2
+            assert client.ask(b"GET", b"key") == b"$-1\r\n"  # not the value, which comes to its end later
     assert "no answer in time" in told[0]

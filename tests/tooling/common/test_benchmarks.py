@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import threads
 from rows import for_each
 from shared import page, record
 
@@ -68,3 +70,29 @@ def test_a_new_row_takes_the_old_ones_place_and_the_page_follows(
     assert [(row["name"], row["median"]) for row in rows] == [("a.s", 2.0), ("b.s", 1.0)]
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == page.render(rows)
     assert "| b.s |  | 1 s | - | <= 2 | yes | clang 19 |" in page.render(rows)
+
+
+def test_the_default_is_held_against_settings_of_which_none_exceeds_the_cores() -> None:
+    for cores in (1, 2, 3, 8, 16, 64):
+        found = threads.settings(cores)
+
+        assert threads.Setting(cores, 1) in found
+        assert all((each.processes or 0) * (each.threads or 0) <= cores for each in found)
+
+
+def test_the_ratio_is_the_default_s_rate_over_the_best_and_what_was_not_run_is_named() -> None:
+    document = {
+        "concurrency": {"cores": 16, "processes": 8, "threads": 2},
+        "cases": [{"outcome": outcome} for outcome in ("passed", "failed", "skipped")],
+        "torch": {"version": "2.11.0"},
+    }
+    default = threads.run_of(document, threads.Setting(), seconds=4.0)
+    best = threads.run_of(document, threads.Setting(16, 1), seconds=3.0)
+    given = argparse.Namespace(device="cuda", layers="neural")
+
+    row = threads.row_of([default, best], [threads.Setting(4, 1)], given)
+
+    assert default.asked == 2
+    assert (row["name"], row["values"]) == ("threads.cuda_rate_ratio", [0.75])
+    assert "by default (8 x 2) 0.5; processes x threads 16 x 1 0.7; not run for want of time: 4 x 1" in row["versions"]
+    assert threads.row_of([default], [], given)["values"] == [1.0]

@@ -13,7 +13,7 @@ from mps_build.build.rehearsal.whole.parity import WholeParity
 from mps_build.build.rehearsal.whole.parity_page import parity_page
 from mps_build.cli import main
 from mps_build.commands.shared.generated import generated_files
-from mps_build.common.records.benchmark import load_benchmark
+from mps_build.common.records.benchmark import BenchmarkRecord, load_benchmark
 from mps_build.common.records.device_record import Case, KnownIssue, Record, Torch, load_record
 from mps_build.kernels.report import page as kernels_page
 from mps_build.kernels.report import repro as kernels_repro
@@ -21,12 +21,20 @@ from mps_build.publish.fleet.regressions import decide, look_at_build, look_at_r
 from mps_build.verify.bisection import report as bisection
 from mps_build.verify.bisection.state import State
 from mps_build.verify.reports import bars, benchmark_page, html, markdown, repro
-from strict_documents import html_fault, markdown_fault, svg_fault
+from strict_documents import html_fault, markdown_fault, rendered, svg_fault, what_acts
 
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests" / "recorded"
 # What a stranger's name, reason or message may hold.
 EVIL = "</td></details>\n| x | <b>\"'& ``` <sentence> </summary> <!-- @all \x1b[2J"
+# Each of these would do something in a reader's browser, or call somebody.
+ACTS = (
+    "<img src=https://example.org/a.png onerror=alert(1)> @all",
+    "![a](https://example.org/a.png) [b](javascript:alert(1)) @org/team",
+    "\"'><script>alert(1)</script><a style='position:fixed' onclick=x>",
+    "javascript:alert(1)",
+    "`a` | ``` \n\n# @all\n<iframe src=x>",
+)
 Check = Callable[[str], str | None]
 Documents = Iterator[tuple[str, Check, str]]
 
@@ -134,6 +142,77 @@ def of_builds() -> Documents:
             missing=["distributed"],
         ),
     )
+
+
+def _strange(model: Any, document: dict[str, Any], text: str) -> Any:
+    """Return a record whose texts are all this one, wherever its form takes it."""
+
+    def put(node: Any, path: tuple[Any, ...]) -> None:
+        for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
+            if isinstance(value, dict | list):
+                put(value, (*path, key))
+            elif isinstance(value, str):
+                node[key] = text
+                try:
+                    model.model_validate_json(json.dumps(document))
+                except ValueError:
+                    node[key] = value
+
+    put(document, ())
+    return model.model_validate_json(json.dumps(document))
+
+
+def strange_documents(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield name, HTML, and whether it was Markdown, of each report of records that hold this text everywhere."""
+    night = _strange(Record, record().model_dump(mode="json", by_alias=True), text)
+    assert text in (night.known_issues[0].link, night.notes[0], night.cases[0].id)
+    yield "verify page", html.render(night), False
+    yield "verify summary", rendered(markdown.render(night)), True
+    script = repro.render_script(night, night.cases[0], {"test_x": "x = 1\n"})
+    yield "issue", rendered(repro.render_issue(night, night.cases[0], script, "repro_x.py")), True
+    recorded = load_benchmark(RECORDED / "records" / "benchmark-cuda-h200-torch-2.11.0.json")
+    measured = _strange(BenchmarkRecord, recorded.model_dump(mode="json", by_alias=True), text)
+    assert text in (measured.rows[0].name, measured.statement)
+    yield "benchmark page", benchmark_page.render(measured), False
+    yield "benchmark summary", rendered(benchmark_page.markdown(measured)), True
+    found = [look_at_record(json.loads(night.model_dump_json()), recipe="nightly", place=text, run="u")]
+    found += [
+        look_at_build({"exit_code": 8, "cause": text, "error": text, "triage": {"cause": text}}, recipe="n", run="u")
+    ]
+    for action in decide(found, []):
+        yield "issue of a night", rendered(action.body), True
+    counts = {"kernels": 1, "compiled": 1, "bound": 1, "run": 1}
+    row = {"name": text, "library": text, "body": text, "outcome": "wrong", "reason": text, "operator": text,
+           "inputs": {text: text}, "where": {"got": text, "want": text}}  # fmt: skip
+    kernels = {"target": text, "torch": text, "verdict": text, "seed": 3, "coverage": counts, "kernels": [row]}
+    kernels |= {"libraries": {text: counts}}
+    yield "kernels page", kernels_page.render([kernels]), False
+    yield "kernel issue", rendered(kernels_repro.render_issue(kernels, row, "", "repro.py")), True
+    yield (
+        "bisection",
+        rendered(bisection.markdown(State(question={"ask": text}, good="2.0.0", bad="2.1.0", stages=[]), ())),
+        True,
+    )
+
+
+@pytest.mark.parametrize("text", ACTS)
+def test_what_a_stranger_wrote_does_nothing_in_any_report(text: str) -> None:
+    found = list(strange_documents(text))
+
+    assert len(found) >= 9
+    faults = {name: acts for name, each, is_part in found if (acts := what_acts(each, is_part=is_part))}
+    assert faults == {}
+
+
+def test_what_acts_is_seen() -> None:
+    assert what_acts("<p>@all <img src=x> <a href='javascript:x' onclick=y>z</a></p>", is_part=True) == [
+        "<img>",
+        "href='javascript:x'",
+        "onclick='y'",
+        "@all",
+    ]
+    assert what_acts("<title>a</title><script>x</script><p style='left:1px'>")
+    assert not what_acts(rendered("`@all` [a](https://example.org)"), is_part=True)
 
 
 def of_this_repository() -> Documents:

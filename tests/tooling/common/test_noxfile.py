@@ -19,6 +19,7 @@ from mps_build.commands.shared.parser import module_of
 
 ROOT = Path(__file__).parents[3]
 NOXFILE = ROOT / "noxfile.py"
+_AT_IMPORT = frozenset(os.environ)
 
 
 class _OldCommandFailed(Exception):
@@ -84,6 +85,23 @@ def test_every_command_is_a_session_and_says_what_its_module_says(noxfile: types
 
     assert said == {name: f"{summary[0].upper()}{summary[1:]}." for name, summary in COMMANDS.items()}
     assert said == {name: (module_of(name).__doc__ or "").splitlines()[0] for name in COMMANDS}
+
+
+def test_there_are_no_more_workers_than_usable_cores(
+    noxfile: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[str, ...]] = []
+
+    def run(*argv: str, **_: object) -> str:
+        ran.append(argv)
+        return "3\n"
+
+    monkeypatch.setattr(noxfile, "_install", lambda session, group: None)
+    noxfile.sessions["tests"](types.SimpleNamespace(run=run, posargs=[]))
+
+    (_, program), (_, *options) = ran
+    assert Path(program).name == "cores.py" and Path(program).is_file()
+    assert options[options.index("-n") + 1] == "3"
 
 
 @pytest.mark.parametrize(
@@ -202,3 +220,9 @@ def test_the_newest_nox_of_an_older_python_says_what_is_needed(version: str, tmp
     assert ran.returncode != 0
     assert "error: mps-build needs Python 3.10 or newer" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_no_variable_of_the_callers_tools_reaches_a_test() -> None:
+    """`nox -s tests` sets some to harm; a module's own import sees none either."""
+    assert not [name for name in os.environ if name.startswith(("NOX_", "UV_", "PIP_", "CONDA_", "GIT_"))]
+    assert "UV_PYTHON" not in _AT_IMPORT

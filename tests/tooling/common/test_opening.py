@@ -23,6 +23,7 @@ from mps_build.common.workspace import Workspace
 from mps_build.common.writable import refusal
 from mps_build.verify.bisection.state import load_state
 from mps_build.verify.target.fetched_wheel import sha256_of
+from waiting import LONGEST_SECONDS
 
 WHEEL = f"torch-2.6.0-{TAG}.whl"
 
@@ -147,7 +148,7 @@ def test_a_result_on_dev_stdout_does_not_replace_it_and_stands_after_what_was_pr
     scripts = str(Path(__file__).parents[3] / "scripts")
     with (tmp_path / "out").open("wb") as out:
         argv = [sys.executable, "-c", program]
-        subprocess.run(argv, env={"PYTHONPATH": scripts}, stdout=out, check=True, timeout=20)
+        subprocess.run(argv, env={"PYTHONPATH": scripts}, stdout=out, check=True, timeout=LONGEST_SECONDS)
 
     assert (tmp_path / "out").read_text() == "before\nresult\nafter\n"
 

@@ -42,6 +42,8 @@ def test_every_page_can_be_read(browser: Any, pages: list[Path], screen: str, sc
     faults: dict[str, list[str]] = {}
     asked = {}
     view = browser.new_page(viewport=SCREENS[screen], color_scheme=scheme)
+    refused: list[str] = []
+    view.on("console", lambda message: refused.append(message.text) if "Content Security" in message.text else None)
     for path in pages:
         if screen == "phone" and path.stem.endswith("-picture"):
             continue  # an image file of its own, which a phone zooms
@@ -49,14 +51,28 @@ def test_every_page_can_be_read(browser: Any, pages: list[Path], screen: str, sc
         view.goto(path.as_uri())
         found = view.evaluate(FAULTS)
         asked[name] = found["texts"]
-        if found["faults"]:
-            faults[name] = found["faults"]
+        if found["faults"] or refused:
+            faults[name] = [*found["faults"], *refused]
+        refused.clear()
     view.close()
 
     assert len(asked) == (13 if screen == "desk" else 11)
     assert min(asked.values()) > 0
     shown = "\n".join(f"{name}: {len(each)} faults\n  " + "\n  ".join(each[:8]) for name, each in faults.items())
     assert not faults, f"\n{shown}"
+
+
+def test_what_is_not_a_pages_own_is_refused_by_its_policy(browser: Any, pages: list[Path]) -> None:
+    ran = {}
+    for path in (path for path in pages if not path.stem.endswith("-picture")):
+        view = browser.new_page(viewport=SCREENS["desk"])
+        view.goto(path.as_uri())
+        view.evaluate("document.body.insertAdjacentHTML('beforeend', '<p id=own-look style=\"position:fixed\">x</p>')")
+        view.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 1'}))")
+        ran[path.name] = view.evaluate("[window.ran, getComputedStyle(document.getElementById('own-look')).position]")
+        view.close()
+
+    assert {tuple(each) for each in ran.values()} == {(None, "static")}, ran
 
 
 def test_a_long_table_is_folded_and_its_filter_asks_every_row(browser: Any, pages: list[Path]) -> None:

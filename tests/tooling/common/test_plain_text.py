@@ -13,10 +13,22 @@ from mps_build.build.mm.diagnostics import Diagnostic
 from mps_build.commands.check_mm import annotation
 from mps_build.common.console import Console
 from mps_build.common.page import whole_page
-from mps_build.common.plain_text import fence_of, in_code, in_markdown, markdown_table, plain, shown
+from mps_build.common.plain_text import (
+    Markdown,
+    fence_of,
+    html_link,
+    in_code,
+    in_markdown,
+    markdown_link,
+    markdown_table,
+    plain,
+    shown,
+    with_code,
+)
 from mps_build.common.standard_streams import guarded_streams
 from rich.console import Console as RichConsole
 from rows import for_each
+from strict_documents import rendered
 
 STEERING = {
     "escape": "\x1b[2J",
@@ -101,7 +113,7 @@ def test_plain_text_stays_as_it_is() -> None:
 
 def test_markdown_is_closed_by_nobody() -> None:
     assert fence_of("```` x") == "`````"
-    assert in_markdown("a\n# b </details> @org/team") == "a # b &lt;/details> &#64;org/team"
+    assert in_markdown("a\n# b </details> @org/team") == "a # b &lt;/details> @&#8203;org/team"
 
 
 @pytest.mark.parametrize(
@@ -151,8 +163,44 @@ def test_an_annotation_is_one_command_whatever_its_file_is_called(capsys: pytest
 
 
 def test_no_cell_of_a_table_ends_its_row() -> None:
-    lines = markdown_table(("a",), [("x | y\n| z \x1b[2J \\| \\\\|",)])
-    assert lines[2] == "| x \\| y \\| z \\x1b[2J \\| \\\\\\| |"
+    (markdown,) = markdown_table((), [(Markdown("x | y\n| z \x1b[2J \\| \\\\|"),)])[2:]
+    assert markdown == "| x \\| y \\| z \\x1b[2J \\| \\\\\\| |"
+    for text in ("x | y", "x \\| y", "x \\\\| y", "\\"):
+        rows = rendered("\n".join(markdown_table(("a", "b"), [(text, "end")])))
+        assert f"<td>{text}</td>\n<td>end</td>" in rows
+
+
+@pytest.mark.parametrize(
+    ("text", "shown_text"),
+    [
+        ("# a", "# a"),
+        ("> a", "&gt; a"),
+        ("- a", "- a"),
+        ("+ a", "+ a"),
+        ("12. a", "12. a"),
+        ("---", "---"),
+        ("===", "==="),
+        ("**a** __b__ ~~c~~ *d*", "**a** __b__ ~~c~~ *d*"),
+        ("![x](https://example.org/a.png) [a](javascript:b)", "![x](https://example.org/a.png) [a](javascript:b)"),
+        ("<img src=x> &lt; &amp;", "&lt;img src=x&gt; &amp;lt; &amp;amp;"),
+        ("at::mps::_foo_bar -3.5 a_b", "at::mps::_foo_bar -3.5 a_b"),
+    ],
+)
+def test_a_text_in_markdown_is_read_as_that_text(text: str, shown_text: str) -> None:
+    assert rendered(in_markdown(text)) == f"<p>{shown_text}</p>\n"
+    assert rendered(with_code(text)) == f"<p>{shown_text}</p>\n"
+
+
+def test_a_mention_calls_nobody_and_an_address_stays() -> None:
+    """GitHub looks for mentions in what is rendered, so an escape of the sign alone is none."""
+    assert "@all" not in rendered(in_markdown("(@all) @org/team"))
+    assert in_markdown("a.b@example.org @ 3") == "a.b@example.org @ 3"
+
+
+def test_a_link_leads_to_the_web_or_nowhere() -> None:
+    assert markdown_link("a]", "https://example.org/)<b> c") == r"[a\]](https://example.org/%29%3Cb%3E%20c)"
+    assert markdown_link("a", "javascript:b") == html_link("javascript:b", "a") == "a"
+    assert html_link('https://a/"x', "b") == '<a href="https://a/&quot;x">b</a>'
     assert in_code("a`b\nc") == "`a'b c`"
 
 

@@ -11,24 +11,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 from entry import environ
+from waiting import LONGEST_SECONDS, wait_until
 
 # The step's program: two descendants, one in a group of its own and one whose parent has ended; each writes its pid.
 PROGRAM = """\
 import os, subprocess, sys, time
 from pathlib import Path
 folder = Path(sys.argv[1])
-sleeper = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
+sleeper = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(3600)"
 subprocess.Popen([sys.executable, "-c", sleeper, str(folder / "grouped.pid")], process_group=0)
 orphan = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1], sys.argv[2]])"
 subprocess.run([sys.executable, "-c", orphan, sleeper, str(folder / "orphan.pid")])
 (folder / "leader.pid").write_text(str(os.getpid()))
-time.sleep(600)
+time.sleep(3600)
 """
 TOOL = """\
 import sys, tempfile
@@ -46,12 +47,12 @@ def work(options, console):
         if how == "logged":
             run_logged(program, log=folder / "log")
         elif how == "captured":
-            capture(program, timeout_seconds=500)
+            capture(program, timeout_seconds=3600)
         elif how == "interactive":
             run_interactive(program)
         elif how == "beside":
             with beside(program):
-                run_logged(Command(argv=("sleep", "600")), log=folder / "log")
+                run_logged(Command(argv=("sleep", "3600")), log=folder / "log")
         else:
             with ThreadPoolExecutor(2) as pool:
                 for one in [pool.submit(run_logged, program, log=folder / "log") for _ in range(4)]:
@@ -69,7 +70,7 @@ from mps_build.kernels.execution import fork_server
 def begin(connection):
     os.setsid()
     Path("child").write_text("there")
-    time.sleep(600)
+    time.sleep(3600)
 fork_server.isolate()
 fork_server.serve("socket", begin)
 """
@@ -83,7 +84,7 @@ from mps_build.common.watched import watched
 from mps_build.kernels.execution import fork_server
 def work(options, console):
     with watched(Command(argv=(sys.executable, sys.argv[1])), log=Path("log")), fork_server.connect("socket", 60):
-        time.sleep(600)
+        time.sleep(3600)
 clean.run = work
 raise SystemExit(cli.main("clean", []))
 """
@@ -107,7 +108,7 @@ def _started(folder: Path, how: str, program: str = PROGRAM) -> tuple[subprocess
     pipe, buffered = subprocess.PIPE, environ(PYTHONUNBUFFERED="")
     tool = subprocess.Popen(argv, cwd=folder, env=buffered, stdout=pipe, stderr=pipe, text=True)
     names = ("leader.pid", "grouped.pid", "orphan.pid")
-    _wait_until(lambda: all(_text(folder / name) for name in names), seconds=60)
+    wait_until(lambda: all(_text(folder / name) for name in names))
     return tool, [int(_text(folder / name)) for name in names]
 
 
@@ -129,10 +130,9 @@ def test_a_signal_ends_the_whole_tree_and_leaves_nothing(tmp_path: Path, how: st
     assert list((tmp_path / "tmp").iterdir())
 
     tool.send_signal(number)
-    began = time.monotonic()
-    _, said = tool.communicate(timeout=30)
+    _, said = tool.communicate(timeout=LONGEST_SECONDS)  # the programs sleep for longer
 
-    assert (tool.returncode, time.monotonic() - began < 5) == (128 + number, True), said
+    assert tool.returncode == 128 + number, said
     assert not [pid for pid in pids if _runs(pid)]
     assert not list((tmp_path / "tmp").iterdir())
     assert "Traceback" not in said
@@ -149,7 +149,7 @@ def test_a_signal_is_told_also_where_the_reader_of_standard_output_has_gone(tmp_
     with tool.stderr:
         said = tool.stderr.read()
 
-    assert (tool.wait(30), "interrupted by SIGTERM" in said) == (143, True), said
+    assert (tool.wait(LONGEST_SECONDS), "interrupted by SIGTERM" in said) == (143, True), said
     assert not [pid for pid in pids if _runs(pid)]
 
 
@@ -164,15 +164,13 @@ def test_a_program_on_the_callers_terminal_decides_on_ctrl_c_and_ends_by_sigterm
         assert tool.poll() is None and _runs(leader)
 
         tool.send_signal(signal.SIGTERM)
-        began = time.monotonic()
-        tool.wait(30)
-        took = time.monotonic() - began
+        tool.wait(LONGEST_SECONDS)
     finally:
         os.kill(orphan, signal.SIGKILL)  # in the terminal's session, and nobody's child: it ends with the terminal
         tool.kill()
-        _, said = tool.communicate(timeout=30)
+        _, said = tool.communicate(timeout=LONGEST_SECONDS)
 
-    assert (tool.returncode, took < 5) == (143, True), said
+    assert tool.returncode == 143, said
     assert not _runs(leader) and not _runs(grouped)
 
 
@@ -185,12 +183,12 @@ def test_a_terminal_that_is_closed_ends_it_too(tmp_path: Path) -> None:
     if pid == 0:
         os.execve(sys.executable, [sys.executable, "-c", TOOL, str(tmp_path), "logged"], environ())
     names = ("leader.pid", "orphan.pid", "grouped.pid")
-    _wait_until(lambda: all(_text(tmp_path / name) for name in names), seconds=60)
+    wait_until(lambda: all(_text(tmp_path / name) for name in names))
     descendants = [int(_text(tmp_path / name)) for name in names]
 
     os.close(terminal)
     ended: list[int] = []
-    _wait_until(lambda: bool(ended) or _ended(pid, ended), seconds=10)
+    wait_until(lambda: bool(ended) or _ended(pid, ended))
 
     assert ended == [129]
     assert not [each for each in descendants if _runs(each)]
@@ -211,7 +209,7 @@ def test_a_program_ends_with_a_tool_that_is_killed(tmp_path: Path) -> None:
     tool.kill()
     tool.communicate()
 
-    _wait_until(lambda: not _runs(leader) and not _runs(orphan), seconds=10)
+    wait_until(lambda: not _runs(leader) and not _runs(orphan))
     if _runs(grouped):  # in a group of its own, with nobody left who knows of it
         os.kill(grouped, signal.SIGKILL)
 
@@ -223,14 +221,14 @@ def test_a_closed_process_ends_with_the_tool_however_that_ends(tmp_path: Path, n
     program.write_text(CLOSED, encoding="utf-8")
     argv = [sys.executable, "-c", WATCHER, str(program)]
     tool = subprocess.Popen(argv, cwd=tmp_path, env=environ(), stderr=subprocess.PIPE, text=True)
-    _wait_until(lambda: bool(_text(tmp_path / "child")), seconds=60)
+    wait_until(lambda: bool(_text(tmp_path / "child")))
     assert len(_running(program)) >= 2
 
     tool.send_signal(number)
-    _, said = tool.communicate(timeout=30)
+    _, said = tool.communicate(timeout=LONGEST_SECONDS)
 
     if number == signal.SIGKILL:
-        _wait_until(lambda: not _running(program), seconds=10)
+        wait_until(lambda: not _running(program))
     else:
         assert (tool.returncode, _running(program)) == (128 + number, []), said
 
@@ -242,12 +240,11 @@ def test_what_ignores_SIGTERM_is_killed_and_a_second_signal_does_not_disturb(tmp
     tool, pids = _started(tmp_path, "logged", deaf + PROGRAM)
 
     tool.send_signal(signal.SIGINT)
-    began = time.monotonic()
     time.sleep(0.3)
     tool.send_signal(signal.SIGTERM)
-    _, said = tool.communicate(timeout=30)
+    _, said = tool.communicate(timeout=LONGEST_SECONDS)
 
-    assert (tool.returncode, time.monotonic() - began < 5) == (130, True), said
+    assert tool.returncode == 130, said
     assert not [pid for pid in pids if _runs(pid)]
     assert not list((tmp_path / "tmp").iterdir())
 
@@ -274,16 +271,9 @@ def test_a_fork_of_ours_ends_by_the_signal_itself() -> None:
         "    print(os.WTERMSIG(os.waitpid(pid, 0)[1]))\n"
     )
     argv = [sys.executable, "-c", program]
-    done = subprocess.run(argv, env=environ(), capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(argv, env=environ(), capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS)
 
     assert (done.stdout, done.stderr) == ("15\n", "")
-
-
-def _wait_until(true: Callable[[], bool], *, seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < until, f"nothing happened in {seconds:g} s"
-        time.sleep(0.02)
 
 
 def _running(program: Path) -> list[int]:

@@ -25,6 +25,7 @@ from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.requirements.xcode import choose_xcode
 from mps_build.host.toolchain import xcode_toolchain
 from specimen_judge import specimens
+from waiting import LONGEST_SECONDS
 
 OLD, NEW = "/Applications/Xcode_15.2.app", "/Applications/Xcode 26.5.app"
 CHOSEN = "/Library/Developer/CommandLineTools"
@@ -143,22 +144,24 @@ def test_variables_are_listed_by_name_and_never_by_value() -> None:
     assert "OTHER" not in listed
 
 
-def test_probes_run_side_by_side_and_a_slow_one_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probes_run_side_by_side_and_a_slow_one_is_cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each of two waits for the other: one after the other they would never end."""
     monkeypatch.setattr(LiveProber, "least_again", 0.5)
 
-    def probe(name: str, *argv: str, seconds: float = 5.0) -> Probe:
+    def probe(name: str, *argv: str, seconds: float = LONGEST_SECONDS) -> Probe:
         return Probe(name=name, argv=argv, why="a test", seconds=seconds)
 
-    prober = LiveProber()
-    began = time.monotonic()
-    prober.ask(
-        [probe(f"nap {n}", "sleep", f"0.{n + 1}") for n in range(5)] + [probe("stuck", "sleep", "60", seconds=0.3)]
-    )
+    def meets(own: str, other: str) -> Probe:
+        text = f"cd '{tmp_path}'; : > {own}; until [ -e {other} ]; do sleep 0.05; done; echo {own}"
+        return probe(own, "sh", "-c", text)
 
-    assert time.monotonic() - began < 5.0
-    answers = {answer.argv: answer for answer, _ in prober.answers()}
-    assert answers["sleep", "60"].timed_out
-    assert answers["sleep", "60"].exit is None
+    prober = LiveProber()
+    prober.ask([meets("one", "two"), meets("two", "one"), probe("stuck", "sleep", "3600", seconds=0.3)])
+
+    answers = {answer.argv[0]: answer for answer, _ in prober.answers()}
+    assert {answer.stdout for answer, _ in prober.answers()} == {"one\n", "two\n", ""}
+    assert answers["sleep"].timed_out
+    assert answers["sleep"].exit is None
 
 
 def _slow(mac: Path, tool: str, *, naps: int, where: str) -> None:

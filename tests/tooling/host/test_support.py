@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from mps_build import cli
-from mps_build.host.scrubbing.identity import Identity
-from mps_build.host.support import Bundle, Scrubber, collect, write_bundle
+from mps_build.common.scrubbing.identity import Identity
+from mps_build.common.scrubbing.scrubber import Scrubber
+from mps_build.host.support import Bundle, collect, write_bundle
 
 IDENTITY = Identity(
     words={

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests" / "recorded"
 READERS = (
     *("host.triage.words", "host.triage.log", "host.triage.matching", "host.triage.device_texts"),
+    *("host.triage.printed", "host.triage.first_error", "host.triage.diagnosis"),
     *("common.logs.escapes", "common.logs.relays", "common.logs.wrapped", "common.cmake_summary"),
     *("host.triage.tools.ccache", "host.triage.tools.sccache", "host.triage.tools.ninja", "host.triage.tools.packing"),
 )
@@ -57,6 +58,10 @@ SEARCHED = frozenset(
         "_CACHE_ENTRY",
         "_NO_OPTION",
         "_NO_SERVER",
+        "_MACOS",
+        "_TORCH",
+        "_FAILED_IMPORT",
+        "_FOR_WANT_OF_IT",
     ]
 )
 SIZE = 5_000
@@ -242,7 +247,10 @@ def test_60_mb_take_less_than_20_seconds_and_300_mb(tmp_path: Path, name: str) -
 
 
 def _texts() -> list[str]:
-    files = ("specimens/build_logs", "specimens/mps_stderr", "specimens/tools", "triage_variants", "triage_collected")
+    files = (
+        *("specimens/build_logs", "specimens/mps_stderr", "specimens/tools", "specimens/reports"),
+        *("triage_variants", "triage_collected", "triage_points", "triage_threads"),
+    )
     rows = [row for name in files for row in strict_yaml.unchecked((RECORDED / f"{name}.yaml").read_text("utf-8"))]
     return [str(row["text"]) for row in rows]
 

@@ -7,6 +7,7 @@ one kernel's argument list as its metadata says it, with the kernels that its pr
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,31 @@ def _check_fits(kernel: Kernel, step: Step) -> None:
 
 def _key(argument: Argument, step: Step) -> str | int:
     return argument.index if argument.index in step.arguments else argument.name
+
+
+def test_a_form_that_casts_complex_numbers_is_launched_in_quick_too() -> None:
+    """Of the types that it can write, every third is asked: of those of complex numbers there are two."""
+    release = next(each for each, names in RECORDED["chosen"].items() if "copy_neg_dense_castout_ilp_short" in names)
+    kernels = {
+        kernel.name.replace("short", "float2"): _of_complex(kernel)
+        for kernel in _kernels(release).values()
+        if kernel.name in ("copy_neg_dense_castout_ilp_short", "copy_neg_dense_short_short")
+    }
+    name = "copy_neg_dense_castout_ilp_float2"
+    case = Case(values=Values(0, name), kernels=kernels, references=load_references(), is_quick=True, version=release)
+    contract = kernels[name].contract
+    assert contract is not None
+
+    programs = find_binder(contract.binder)(kernels[name], case)
+
+    assert any(step.kernel == name for program in programs for step in program.steps)
+
+
+def _of_complex(kernel: Kernel) -> Kernel:
+    arguments = tuple(
+        replace(each, type="float2", element=8) if each.type == "short" else each for each in kernel.metadata.arguments
+    )
+    name = kernel.name.replace("short", "float2")
+    found = match_kernel(name, replace(kernel.metadata, function=name, arguments=arguments))
+    assert found is not None
+    return found

@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from mps_build.cli import main
+from mps_build.common.cores import usable_cores
 from mps_build.kernels.execution import worker
 from mps_build.kernels.execution.examine import examine
 from sandboxes import needs_sandbox
@@ -119,6 +120,7 @@ def test_a_right_kernel_is_verified_and_one_that_differs_is_found(
     assert (code, found["verdict"], outcomes(found)) == (10, "findings", {"good": "passed", "off": "wrong"})
     assert found["coverage"] == {"kernels": 2, "compiled": 2, "bound": 2, "run": 2}
     assert alone == 0
+    assert found["concurrency"] == {"cores": usable_cores(), "processes": usable_cores(), "threads": 1}
     printed = capsys.readouterr().out
     assert "wrong: off_dense_scalar_float_float (metal_basic)" in printed
     assert max(map(len, printed.split("torch-9.9.0")[0].splitlines())) <= 80

@@ -17,6 +17,7 @@ from mps_build.cli import main
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores, with_share
 from mps_build.common.workspace import cache_folder
 from mps_build.kernels.execution.selection import Choice
 from mps_build.kernels.execution.verify_all import FOUND, Request, load_plant, verify
@@ -150,7 +151,7 @@ def test_thirty_families_show_the_wrong_element_of_a_wrong_kernel_and_none_of_th
     wheel, _ = find_wheel("torch==2.15.0", None, Console())
     caught = _caught(wheel, tmp_path)
     scripts = [_script(row, fault, wheel, tmp_path) for row, fault in caught]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         shown = list(pool.map(lambda each: _shown(*each, wheel=wheel, folder=tmp_path), scripts))
     assert len(shown) >= AT_LEAST, shown
 
@@ -221,6 +222,6 @@ def _kernels(wheel: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _run(script: Path, wheel: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    given = environ(PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
+    given = with_share(environ(PATH=f"{folder / 'bin'}:{os.environ['PATH']}"), usable_cores())
     argv = [sys.executable, str(script), str(wheel), *options]
     return subprocess.run(argv, env=given, capture_output=True, text=True, check=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from mps_build.cli import main
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.meaning import as_yaml
 from mps_build.publish.fleet.regressions import Seen, decide, look_at_build, look_at_record
+from strict_documents import rendered
 
 HERE = {"recipe": "nightly", "place": "macos-15", "run": "https://example.org/run/1"}
 
@@ -105,7 +107,8 @@ def test_what_a_log_says_cannot_leave_its_block_or_forge_a_key() -> None:
     (finding,) = look_at_record(night, **HERE).wrong
 
     body = issues_after([look_at_record(night, **HERE)], [])[0]["body"]
-    assert finding.text.count("````") == 2
+    assert rendered(finding.text).count("<pre>") == 1
+    assert f"{escape(text)}\n</code></pre>" in rendered(finding.text)
     assert decide([look_at_record(night, **HERE)], [{"number": 1, "body": body}])[0].kind == "comment"
 
 

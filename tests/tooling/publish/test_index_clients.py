@@ -199,15 +199,17 @@ def test_uv_locks_a_project_by_the_lines_of_the_page(wheelhouse: Path, server: S
     text = _lines(_site_page(wheelhouse, tmp_path / "site"), "uv: pyproject.toml")
     project = tmp_path / "project"
     project.mkdir()
-    head = '[project]\nname = "mine"\nversion = "1"\nrequires-python = ">=3.11,<3.12"\n'
+    head = '[project]\nname = "mine"\nversion = "1"\nrequires-python = ">=3.10"\n'
     address = f"{server.address}/site/sets/torch-{TORCH.replace('+', '-')}-cp311/"
     only = "[tool.uv]\nenvironments = [\"sys_platform == 'darwin' and platform_machine == 'arm64'\"]\n"
     body = text.replace("{SET}/", address).replace("[project]\n", head, 1)
     (project / "pyproject.toml").write_text(body + "\n" + only, encoding="utf-8")
-    wheel(tmp_path / "other", "filelock", "3.0", tag="py3-none-any")
-    find = ("--find-links", str(tmp_path / "other"), "--no-cache", "--quiet")
+    other = wheel(tmp_path / "other" / "filelock", "filelock", "3.0", tag="py3-none-any")
+    other.with_name("index.html").write_text(f'<a href="{other.name}">{other.name}</a>', encoding="utf-8")
+    # Any Python that is there locks; no index but ours and this folder is asked.
+    options = ("--python", sys.executable, "--default-index", (tmp_path / "other").as_uri(), "--no-cache", "--quiet")
 
-    locked = capture(Command(argv=("uv", "lock", *find), cwd=project), timeout_seconds=120)
+    locked = capture(Command(argv=("uv", "lock", *options), cwd=project), timeout_seconds=120)
 
     assert locked.ok, locked.stderr
     assert f'version = "{TORCH}"' in (project / "uv.lock").read_text(encoding="utf-8")

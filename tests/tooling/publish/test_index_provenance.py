@@ -189,11 +189,15 @@ def test_without_a_repository_nothing_is_called_signed(wheel: Path, capsys: pyte
     assert "proves nothing without a known signer" in capsys.readouterr().err
 
 
-def test_a_missing_attestation_does_not_pass(wheel: Path) -> None:
+def test_a_missing_attestation_does_not_pass(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, claims = verify(wheel, "--repository", REPOSITORY)
 
     assert code == 9
     assert claims["an attestation lies beside the wheel"] is False
+    # It may be one that its user has just built: nothing else speaks against it.
+    said = capsys.readouterr().err
+    assert "do not install it" not in said and "--without-attestation" in said
+    assert verify(wheel, "--without-attestation")[0] == 0
 
 
 def _vouched(path: Path, **_: object) -> None:

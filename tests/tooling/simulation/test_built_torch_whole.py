@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from mps_build.common.cores import usable_cores
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.builder.build import Built, simulation_folder
@@ -103,7 +104,7 @@ def clone() -> Path:
 
 @pytest.fixture(scope="module")
 def built(clone: Path) -> Built:
-    return provide("2.6.0", source=clone, torch="built", jobs=os.cpu_count() or 1, reporter=SilentReporter())
+    return provide("2.6.0", source=clone, torch="built", jobs=usable_cores(), reporter=SilentReporter())
 
 
 def _run(built: Built, text: str, folder: Path) -> Captured:

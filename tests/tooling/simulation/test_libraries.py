@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.reporter import SilentReporter
+from mps_build.common.wheels.pip_call import EXECUTED, LIMITS, limited_pip
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.releases import find_release
 
+_PIP = " ".join(limited_pip("python", limits=EXECUTED)[1:])
 # Writes what it was asked; makes what `venv` makes; has no package named `missing`.
 _PYTHON = """#!/bin/sh
 echo "$@" >> "{said}"
@@ -60,7 +62,7 @@ def test_packages_are_installed_once_into_an_environment_that_sees_torch(built: 
     assert home == again
     assert _said(tmp_path) == [
         f"-m venv --system-site-packages --without-pip {home}",
-        f"-m pip --python {home}/bin/python install --disable-pip-version-check a b",
+        f"{_PIP} --python {home}/bin/python install --disable-pip-version-check a b",
     ]
 
 
@@ -71,7 +73,7 @@ def test_two_programs_at_once_make_one_environment(built: Built, tmp_path: Path)
         ]
 
     assert asked[0].result() == asked[1].result()
-    assert [line.split()[1] for line in _said(tmp_path)] == ["venv", "pip"]
+    assert [line.split()[1] for line in _said(tmp_path)] == ["venv", _PIP.split()[1]]
 
 
 def test_a_folder_of_the_users_is_made_and_then_kept(built: Built, tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_a_folder_of_the_users_is_made_and_then_kept(built: Built, tmp_path: Pat
     assert libraries_of(built, packages=(), folder=folder, reporter=SilentReporter()) == folder
     assert libraries_of(built, packages=("a",), folder=folder, reporter=SilentReporter()) == folder
 
-    assert [line.split()[1] for line in _said(tmp_path)] == ["venv", "pip"]
+    assert [line.split()[1] for line in _said(tmp_path)] == ["venv", _PIP.split()[1]]
 
 
 def test_an_environment_of_another_python_is_refused_and_stays(built: Built, tmp_path: Path) -> None:
@@ -97,4 +99,9 @@ def test_a_package_that_cannot_be_had_is_told_and_asked_for_again(built: Built, 
     for _ in range(2):
         with pytest.raises(BuildEnvironmentError, match="no package missing"):
             libraries_of(built, packages=("missing",), folder=None, reporter=SilentReporter())
-    assert sum("-m pip" in line for line in _said(tmp_path)) == 2
+    assert sum(_PIP in line for line in _said(tmp_path)) == 2
+
+
+def test_a_package_without_a_hash_is_taken_by_trust_alone(built: Built, tmp_path: Path) -> None:
+    libraries_of(built, packages=("a",), folder=None, reporter=SilentReporter(), trust=True)
+    assert " ".join(limited_pip("python", limits=LIMITS)[1:]) in _said(tmp_path)[1]

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from mps_build.common.cores import usable_cores
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.builder.build import Built, build
@@ -217,7 +218,7 @@ assert y.cpu()[0].item() == 301
 
 @pytest.fixture(scope="module")
 def built() -> Built:
-    return build(find_release("2.6.0"), jobs=os.cpu_count() or 1, reporter=SilentReporter())
+    return build(find_release("2.6.0"), jobs=usable_cores(), reporter=SilentReporter())
 
 
 def _run(built: Built, text: str, folder: Path, *, macos: str = "15.2") -> Captured:

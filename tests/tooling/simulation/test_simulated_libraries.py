@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from mps_build.common.cores import usable_cores
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.builder.build import Built, build
@@ -85,7 +86,7 @@ print("trained")
 
 @pytest.fixture(scope="module")
 def built() -> Built:
-    return build(find_release("2.6.0"), jobs=os.cpu_count() or 1, reporter=SilentReporter())
+    return build(find_release("2.6.0"), jobs=usable_cores(), reporter=SilentReporter())
 
 
 @pytest.fixture(scope="module")

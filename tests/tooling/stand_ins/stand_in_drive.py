@@ -13,13 +13,18 @@ from mps_build.verify.suite.run import SuiteRun
 from mps_build.verify.suite.suite_request import SuiteRequest
 from stand_in_suite import write_suite
 
-DEATHS = {
-    "hang": "import time; time.sleep(600)",
-    "abort": "import os; print('-[MTLDebugDevice x]: failed assertion `no'); os.abort()",
-    "segfault": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
-    "exit_with_0": "import os; os._exit(0)",
-    "memory": "import time; hold = bytearray(600 << 20); time.sleep(600)",
+ON_THE_CPU = "os.environ['STAND_IN_DEVICE'] == 'cpu'"
+# How a case ends its process, of any kind of process; DEATHS: of a device, where the CPU lives.
+_ENDS = {
+    "hang": "time.sleep(600)",
+    "abort": "(print('-[MTLDebugDevice x]: failed assertion `no'), os.abort())",
+    "segfault": "os.kill(os.getpid(), signal.SIGSEGV)",
+    "exit_with_0": "os._exit(0)",
+    "memory": "(held := bytearray(600 << 20), time.sleep(600))",
 }
+DEATHS_ANYWHERE = {name: f"import os, signal, time; {end}" for name, end in _ENDS.items()}
+DEATHS = {name: f"import os, signal, time; {ON_THE_CPU} or {end}" for name, end in _ENDS.items()}
+FAILS_BY_THE_PLANT = "import os; assert not os.environ['STAND_IN_PLANT']"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ def drive(
     *sources: str,
     known: list[dict[str, object]] | None = None,
     plant: str | None = None,
+    device: str = "mps",
     only: tuple[str, ...] = (),
     case_seconds: float = 60.0,
     memory_bytes: int = 1 << 40,
@@ -57,7 +63,7 @@ def drive(
         },
         ini=tmp_path / "pytest.ini",
         files=files,
-        device="cpu",
+        device=device,
         folder=tmp_path / "run",
         limits=Limits(start_seconds=60, case_seconds=case_seconds, end_seconds=60, memory_bytes=memory_bytes),
         known=known or [],

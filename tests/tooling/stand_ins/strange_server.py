@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,7 +14,7 @@ Act = Callable[[BaseHTTPRequestHandler], None]
 
 
 @contextlib.contextmanager
-def served(act: Act) -> Iterator[tuple[str, list[str]]]:
+def served(act: Act, *, tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, list[str]]]:
     """Serve every GET by `act`; give the server's address, and the paths that were asked for."""
     asked: list[str] = []
 
@@ -29,11 +31,13 @@ def served(act: Act) -> Iterator[tuple[str, list[str]]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     server.daemon_threads = True
     server.block_on_close = False
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}", asked
     finally:
         server.shutdown()
         server.server_close()
@@ -48,14 +52,36 @@ def page(handler: BaseHTTPRequestHandler, body: bytes, *, kind: str = "text/html
     handler.wfile.write(body)
 
 
-def index_of(name: str, file: str, act: Act) -> Act:
-    """An index with one file, which `act` serves."""
+def packed(body: bytes, *, encoding: str, data: bytes | None = None) -> Act:
+    """A page in a compressed form; `data` is that form, where the server does not do what it says."""
+    wide = {"gzip": 31, "deflate": 15, "raw": -15}.get(encoding, 31)
+    packer = zlib.compressobj(9, zlib.DEFLATED, wide)
+    form = data if data is not None else packer.compress(body) + packer.flush()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/html")
+        handler.send_header("Content-Encoding", "deflate" if encoding == "raw" else encoding)
+        handler.send_header("Content-Length", str(len(form)))
+        handler.end_headers()
+        handler.wfile.write(form)
+
+    return answer
+
+
+def listing(name: str, file: str, *, fragment: str = "") -> bytes:
+    """The page of an index with one file; `fragment` is what stands behind its address, such as `#sha256=…`."""
+    return f'<!DOCTYPE html><html><body><a href="/{name}/{file}{fragment}">{file}</a></body></html>'.encode()
+
+
+def index_of(name: str, file: str, act: Act, *, listed: Act | None = None, fragment: str = "") -> Act:
+    """An index with one file, which `act` serves; `listed` serves the page that lists it."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         if handler.path.endswith(file):
             act(handler)
         else:
-            page(handler, f'<!DOCTYPE html><html><body><a href="/{name}/{file}">{file}</a></body></html>'.encode())
+            (listed or (lambda handler: page(handler, listing(name, file, fragment=fragment))))(handler)
 
     return answer
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from xml.etree import ElementTree
 
@@ -48,6 +50,48 @@ def markdown_fault(text: str) -> str | None:
         if re.fullmatch(r"\|(?: ?:?-+:? ?\|)+", line) and number not in tables | code:
             return f"line {number + 1}: is the head of a table that is not one"
     return None
+
+
+def rendered(text: str) -> str:
+    """Return a Markdown text as HTML."""
+    return str(_MARKDOWN.render(text))
+
+
+def what_acts(html: str, *, is_part: bool = False) -> list[str]:
+    """Return what in a page, or in a part of one, does more than to be read.
+
+    That is: a picture, a frame, a form; a handler; a link that is not of the web; a mention outside of code; a script
+    or a style sheet that the page's own policy does not name.
+    """
+    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+    tree = parser.parseFragment(html) if is_part else parser.parse(html)
+    found = []
+    policy = " ".join(str(each.get("content")) for each in tree.iter("meta") if each.get("http-equiv"))
+    for each in tree.iter():
+        name = str(each.tag).rpartition("}")[2]
+        if name in ("img", "image", "iframe", "object", "embed", "form", "video", "audio", "base", "link"):
+            found.append(f"<{name}>")
+        if name in ("script", "style") and _digest(each.text or "") not in policy:
+            found.append(f"<{name}> {(each.text or '')[:40]!r}")
+        for key, value in each.attrib.items():
+            is_link = str(key).rpartition("}")[2] in ("href", "src")
+            if str(key).startswith("on") or (is_link and not re.match(r"https?://|[\w.%+/-]*(#sha256=\w+)?$", value)):
+                found.append(f"{key}={value!r}")
+            if key == "style" and _digest(value) not in policy:
+                found.append(f"{key}={value!r}")
+    if is_part:
+        texts = re.sub(r"(?s)<(code|pre)\b.*?</\1>", "", html)
+        found += re.findall(r"(?<![\w])@\w+", html5lib_text(texts))
+    return found
+
+
+def html5lib_text(html: str) -> str:
+    """Return what a reader sees of a part of a page."""
+    return "".join(html5lib.parseFragment(html, namespaceHTMLElements=False).itertext())
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def svg_fault(text: str) -> str | None:

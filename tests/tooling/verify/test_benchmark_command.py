@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from mps_build.verify.suite.child import Limits
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
 from stand_in_suite import write_python
+from waiting import LONGEST_SECONDS, wait_until
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
@@ -303,11 +303,9 @@ def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run
     environ = {**os.environ, "PYTHONPATH": str(SCRIPTS), "MPS_BUILD_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-c", driver, str(tmp_path), *arguments]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    deadline = time.monotonic() + 60
-    while "bert:training" not in _told(record) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: "bert:training" in _told(record))
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=LONGEST_SECONDS)
 
     partial = load_benchmark(record / "record.json")
     assert (process.returncode, partial.partial, partial.cause) == (143, True, "interrupted")
@@ -315,7 +313,7 @@ def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run
     assert partial.missing == ("bert:training",)
 
     acts.write_text(json.dumps(GOOD))
-    second = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    second = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False)
     whole = load_benchmark(record / "record.json")
 
     assert second.returncode == 0, second.stdout + second.stderr

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from mps_build.common.console import progress_line
-from mps_build.verify import pace as pacing
-from mps_build.verify.pace import Pace
+from mps_build.verify.pace import Pace, weight
 
 SLOW, FAST = "test_transformers_finetune.py", "test_opinfo_float32.py"
 
 
 def test_the_time_left_stays_true_from_the_slow_cases_to_the_fast_ones() -> None:
     files = {f"slow{n}": SLOW for n in range(10)} | {f"fast{n}": FAST for n in range(3000)}
-    seconds = {case: pacing._weight(file) * 3 for case, file in files.items()}  # a machine three times as slow
+    seconds = {case: weight(file) * 3 for case, file in files.items()}  # a machine three times as slow
     whole, elapsed, pace = sum(seconds.values()), 0.0, Pace()
 
     for number, case in enumerate(files):

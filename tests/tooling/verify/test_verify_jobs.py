@@ -34,8 +34,7 @@ def test_every_case_is_asked_once_and_a_file_that_cannot_be_imported_is_named_on
 
 def test_processes_run_at_the_same_time(tmp_path: Path) -> None:
     met = "def test_{0}():\n    import pathlib, time\n    here = pathlib.Path({2!r})\n    (here / '{0}').touch()\n" + (
-        "    until = time.monotonic() + 30\n    while not (here / '{1}').exists():\n"
-        "        assert time.monotonic() < until\n        time.sleep(0.05)\n"
+        "    while not (here / '{1}').exists():\n        time.sleep(0.05)\n"
     )
     run = drive(tmp_path, met.format("a", "b", str(tmp_path)) + met.format("b", "a", str(tmp_path)), jobs=2)
 
@@ -57,11 +56,10 @@ def test_more_processes_than_cases_is_no_error(tmp_path: Path) -> None:
 
 def test_a_machine_at_fault_ends_all(tmp_path: Path) -> None:
     die = "import os; os.write(2, b'The MPS backend is supported on MacOS 12.3+'); os._exit(1)"
-    begun = time.monotonic()
     run = drive(tmp_path, f"def test_a():\n    {die}\ndef test_b():\n    import time; time.sleep(300)\n", jobs=2)
 
     assert run.stopped == "mps_unavailable"
-    assert time.monotonic() - begun < 120
+    assert "test_b" not in outcomes(run)  # whoever waits for it sees it pass
 
 
 def test_an_interruption_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,11 +69,12 @@ def test_an_interruption_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(beside, "_sum_up", broken)
-    begun = time.monotonic()
+    done = tmp_path / "done"
+    slow = f"def test_b():\n    import pathlib, time; time.sleep(300)\n    pathlib.Path({str(done)!r}).touch()\n"
     with pytest.raises(KeyboardInterrupt):
-        drive(tmp_path, "def test_a(): pass\ndef test_b():\n    import time; time.sleep(300)\n", jobs=2)
+        drive(tmp_path, f"def test_a(): pass\n{slow}", jobs=2)
 
-    assert time.monotonic() - begun < 120
+    assert not done.exists()
 
 
 def test_each_of_many_cases_costs_as_little_as_one_of_few(tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
+from stand_in_drive import FAILS_BY_THE_PLANT
 from stand_in_suite import write_python, write_suite
+from waiting import LONGEST_SECONDS, wait_until
 
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
 MAC = HostFacts(
@@ -167,17 +169,22 @@ def test_a_corrupt_table_of_known_issues_is_refused_with_its_line(run: Run, tmp_
 @pytest.mark.parametrize(
     ("only", "plant", "result", "code"),
     [
-        ("test_bad", "fault", "caught", 10),
+        ("test_hurt", "fault", "caught", 10),
+        ("test_bad", "fault", "missed", 0),
+        ("test_bad", "unhit", "not_exercised", 0),
         ("test_good", "unhit", "not_exercised", 0),
         ("test_good", "no-such-plant", "error", 2),
     ],
 )
 def test_a_plants_fate_is_told(run: Run, tmp_path: Path, only: str, plant: str, result: str, code: int) -> None:
     (tmp_path / "plant.py").write_text("")
+    write_suite(tmp_path / "suite", SUITE + f"def test_hurt():\n    {FAILS_BY_THE_PLANT}\n")
 
     status, document = run("--device", "cpu", "--only", only, "--plant", f"{tmp_path / 'plant.py'}:{plant}")
 
     assert (status, document["plant"]) == (code, result)
+    if only == "test_bad":
+        assert document["message"].endswith("fails without it too, or is no case: test_bad")
 
 
 def test_a_plants_file_that_is_not_there_is_an_error(run: Run) -> None:
@@ -226,14 +233,13 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(overlay))
     argv = [sys.executable, "-c", program, *options]
-    with subprocess.Popen(argv, env=environ(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    told = (tmp_path / "told").open("w")
+    with told, subprocess.Popen(argv, env=environ(), stdout=told, stderr=subprocess.STDOUT) as process:
         outcomes = tmp_path / "record" / "test_standin_0.1.outcomes.jsonl"
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not (outcomes.exists() and '"test_b"' in outcomes.read_text()[200:]):
-            time.sleep(0.1)
+        wait_until(lambda: outcomes.exists() and '"test_b"' in outcomes.read_text()[200:])
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
-        status = process.wait(60)
+        status = process.wait(LONGEST_SECONDS)
 
     document = json.loads((tmp_path / "a.json").read_text())
     assert (status, document["partial"], document["cause"]) == (143, True, "interrupted")
@@ -241,6 +247,11 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     assert load_record(tmp_path / "record" / "record.json").partial
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _read(path)]
     assert document["hint"].startswith("to go on: nox -s verify_mps -- --python")
+    lines = (tmp_path / "told").read_text().splitlines()
+    assert [
+        sum(line.rstrip().endswith("interrupted") for line in lines),
+        sum("to go on" in line for line in lines),
+    ] == [1, 1]
     resume = document["hint"].partition(" --resume ")[2]
     assert resume == str(tmp_path / "record")
 

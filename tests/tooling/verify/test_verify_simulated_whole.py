@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.cli import main
+from mps_build.common.cores import usable_cores
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.records.device_record import Simulated
 from mps_build.common.reporter import SilentReporter
@@ -32,7 +33,7 @@ print(json.dumps(wrong))
 
 @pytest.fixture(scope="module")
 def built() -> Built:
-    return provide("2.6.0", jobs=os.cpu_count() or 1, reporter=SilentReporter())
+    return provide("2.6.0", jobs=usable_cores(), reporter=SilentReporter())
 
 
 def _bugs(macos: str, outcome: str = "fails") -> dict[str, str]:

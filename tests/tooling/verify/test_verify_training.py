@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from mps_build.verify import preparation
 from mps_build.verify.target.diagnosis import HostFacts
 from stand_in_suite import write_python
 from stand_in_training import add_libraries, write_training_suite
+from waiting import LONGEST_SECONDS, wait_until
 
 SHIPPED = Path(__file__).parents[2] / "training"
 TORCH: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
@@ -323,11 +323,9 @@ def test_an_interrupted_run_keeps_a_labelled_partial_record(run: Run, tmp_path: 
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(scripts), *sys.path])}
     with subprocess.Popen(argv, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         asleep = record / "exchange" / "accelerate-paraphrase" / "asleep"
-        deadline = time.monotonic() + 60
-        while not asleep.exists() and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.05)
+        wait_until(lambda: asleep.exists() or process.poll() is not None)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 143
+        assert process.wait(LONGEST_SECONDS) == 143
 
     kept = load_record(record / "record.json")
     assert (kept.partial, kept.verdict, kept.cause) == (True, "not_verified", "interrupted")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from mps_build.common.records.device_record import Case
 from mps_build.verify.suite.run import SuiteRun
-from stand_in_drive import DEATHS, drive, outcomes
+from stand_in_drive import DEATHS, DEATHS_ANYWHERE, FAILS_BY_THE_PLANT, ON_THE_CPU, drive, outcomes
+from waiting import wait_until
 
 
 def only_case(run: SuiteRun, case_id: str) -> Case:
@@ -58,17 +57,10 @@ def test_a():
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     told = tmp_path / "run" / "pid"
     with subprocess.Popen((sys.executable, "-c", driver), env=environ) as process:
-        _wait_until(lambda: told.exists() and told.read_text() != "")
+        wait_until(lambda: told.exists() and told.read_text() != "")
         process.kill()
 
-    _wait_until(lambda: not _runs(int(told.read_text())))
-
-
-def _wait_until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < until, "nothing happened in 30 s"
-        time.sleep(0.05)
+    wait_until(lambda: not _runs(int(told.read_text())))
 
 
 def _runs(pid: int) -> bool:
@@ -166,7 +158,9 @@ def test_a_crash_is_known_only_if_a_row_says_that_it_crashes(tmp_path: Path) -> 
 
 
 def test_a_plant_stops_the_run_at_the_first_failure(tmp_path: Path) -> None:
-    run = drive(tmp_path, "def test_a(): assert 0\ndef test_b(): pass\n", "def test_c(): pass\n", plant="p.py:fault")
+    fails = f"def test_a():\n    {FAILS_BY_THE_PLANT}\n"
+
+    run = drive(tmp_path, fails + "def test_b(): pass\n", "def test_c(): pass\n", plant="p.py:fault")
 
     assert run.plant_result() == "caught"
     assert "test_c" not in outcomes(run)
@@ -179,7 +173,7 @@ def test_a_case_that_fails_before_the_first_hit_is_no_catch_and_does_not_end_the
     """Without HITS nobody knows: the first failure ends the run."""
     cases = ("by_itself", "reached", "behind")
 
-    run = drive(tmp_path, "".join(f"def test_{name}(): assert 0\n" for name in cases), plant=plant)
+    run = drive(tmp_path, "".join(f"def test_{name}():\n    {FAILS_BY_THE_PLANT}\n" for name in cases), plant=plant)
 
     assert run.plant_result() == "caught"
     assert list(outcomes(run)) == [f"test_{name}" for name in cases[: 1 if "uncounted" in plant else 2]]
@@ -207,10 +201,46 @@ def test_hits_of_an_earlier_process_do_not_make_a_later_failure_a_catch(tmp_path
     assert (run.plant_result(), run.plant_hits, len(run.cases)) == ("missed", 1, 3)
 
 
-def test_a_process_that_dies_in_a_case_takes_the_count_of_hits_with_it_and_is_a_catch(tmp_path: Path) -> None:
-    run = drive(tmp_path, f"def test_a():\n    {DEATHS['abort']}\ndef test_b(): pass\n", plant="p.py:unhit")
+@pytest.mark.parametrize("plant", ["p.py:fault", "p.py:uncounted"])
+def test_a_case_that_fails_without_the_plant_too_catches_nothing_though_it_had_a_hit(
+    tmp_path: Path, plant: str
+) -> None:
+    behind = f"def test_fails(): assert 0\ndef test_dies():\n    {DEATHS_ANYWHERE['abort']}\ndef test_b(): pass\n"
 
-    assert (run.plant_result(), outcomes(run)) == ("caught", {"test_a": "crashed"})
+    run = drive(tmp_path, behind, plant=plant, device="cpu")
+
+    assert run.plant_result() == "missed"
+    assert outcomes(run) == {"test_fails": "failed", "test_dies": "skipped", "test_b": "passed"}
+
+
+@pytest.mark.parametrize(
+    ("plant", "result"), [("p.py:fault", "caught"), ("p.py:uncounted", "caught"), ("p.py:unhit", "not_exercised")]
+)
+def test_a_process_that_dies_leaves_the_count_of_hits_behind(tmp_path: Path, plant: str, result: str) -> None:
+    dies = "import os; os.environ['STAND_IN_PLANT'] and os.abort()"
+
+    run = drive(tmp_path, f"def test_a():\n    {dies}\ndef test_b(): pass\n", plant=plant)
+
+    expected = {"test_a": "crashed"} if result == "caught" else {"test_a": "crashed", "test_b": "passed"}
+    assert (run.plant_result(), outcomes(run)) == (result, expected)
+
+
+@pytest.mark.parametrize("device", ["cpu", "mps"])
+def test_a_case_in_which_the_cpu_dies_too_has_no_reference(tmp_path: Path, device: str) -> None:
+    ways = {way: DEATHS_ANYWHERE[way] for way in ("segfault", "memory")}
+    deaths = "".join(f"def test_{way}():\n    {body}\n" for way, body in ways.items())
+
+    run = drive(tmp_path, deaths + "def test_b(): pass\n", memory_bytes=500 << 20, device=device)
+
+    assert outcomes(run) == {**{f"test_{way}": "skipped" for way in ways}, "test_b": "passed"}
+    reason = str(only_case(run, "test_segfault").reason)
+    assert reason == "no reference: this torch's CPU fails in this case by itself: the process died with SIGSEGV"
+    assert f"test_segfault: {reason}" in run.notes
+    assert "more memory than allowed" in str(only_case(run, "test_memory").reason)
+    assert (run.bad, only_case(run, "test_segfault").error) == (
+        0,
+        {"exit": -11, "signal": "SIGSEGV", "cut": None, "category": "unknown"},
+    )
 
 
 @pytest.mark.parametrize(("plant", "result"), [("p.py:fault", "missed"), ("p.py:unhit", "not_exercised")])
@@ -245,16 +275,25 @@ def test_only_what_is_asked_for_runs_and_its_error_and_bound_are_kept(tmp_path: 
 def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_path: Path) -> None:
     note = "    import pathlib\n    with pathlib.Path('asked').open('a') as file:\n        file.write('{0}')\n"
     asks = "def test_{0}():\n" + note
-    dies = asks + "    import os; os.abort()\n"
+    dies = f"def test_{{0}}():\n    {ON_THE_CPU} or (pathlib.Path('asked').open('a').write('{{0}}'), os.abort())\n"
 
-    files = (asks.format("a"), dies.format("b") + asks.format("c"), "import no_such_module\n", asks.format("d"))
+    files = (
+        asks.format("a"),
+        "import os, pathlib\n" + dies.format("b") + asks.format("c"),
+        "import no_such_module\n",
+        asks.format("d"),
+    )
     run = drive(tmp_path, *files)
 
     passed = dict.fromkeys(("test_a", "test_c", "test_d"), "passed")
     assert outcomes(run) == {**passed, "test_b": "crashed", "test_standin_2::collection": "crashed"}
     assert len(run.cases) == 5  # a file that cannot be imported is told once
     assert (tmp_path / "run" / "asked").read_text() == "abcd"
-    assert len(list((tmp_path / "run").glob("*.log"))) == 2
+    assert sorted(path.name for path in (tmp_path / "run").glob("*.log")) == [
+        "suite-alone.1.log",  # does the CPU die in it too?
+        "suite.1.log",
+        "suite.2.log",
+    ]
 
 
 def test_a_suite_may_leave_the_rest_to_another_process(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from mps_build.common.documents import head
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
+from mps_build.common.scrubbing.scrubber import without_secrets
 from mps_build.common.wheels.sets import COMPANIONS, MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 
@@ -43,7 +44,7 @@ def deliver_companions(
             delivered = deliver_wheel(each.wheel, destination)
             beside = destination.with_name(f"{destination.name}.receipt.json")
             document = _receipt(plan, each, tried)
-            write_whole(beside, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+            write_whole(beside, json.dumps(without_secrets(document), indent=2, ensure_ascii=False) + "\n")
             made += [delivered.path, beside]
         return StepResult(files=tuple(made))
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ...common.environment import fetch_environ
 from ...common.errors import SourceError, UsageError
-from ...common.process import Command, capture
+from ...common.git import git
+from ...common.process import capture
 from ...common.recipe.catalogue import all_recipes
 from ...common.recipe.model import Recipe
 from ...common.reporter import Reporter
@@ -90,7 +91,7 @@ def changed_files(root: Path, *, base: str | None) -> tuple[tuple[Path, ...], st
         )
     commit = _base(root, base)
     listed = _git(root, "diff", "--name-only", "--diff-filter=d", "-z", commit, "--")
-    new = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    new = _git(root, "ls-files", "--others", "--exclude-per-directory=.gitignore", "-z")
     names = [name for name in f"{listed or ''}\0{new or ''}".split("\0") if name]
     chosen = [root / name for name in names if name.endswith((".mm", ".h")) and is_mps(name)]
     return tuple(path.resolve() for path in sorted(set(chosen)) if path.is_file()), commit
@@ -124,5 +125,5 @@ def _base(root: Path, base: str | None) -> str:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    answer = capture(Command(argv=("git", *arguments), cwd=root, environ=fetch_environ(os.environ)), timeout_seconds=60)
+    answer = capture(git(*arguments, cwd=root, environ=fetch_environ(os.environ)), timeout_seconds=60)
     return answer.stdout.strip() if answer.ok else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mps_build.common.cores import usable_cores
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.reporter import Reporter
 
@@ -37,7 +37,7 @@ def check_tree_files(
     """
     try:
         checker = make_checker(read_tree(root), target=target, folder=folder, reporter=reporter)
-        return check_files(checker, [root / name for name in names], jobs=os.cpu_count() or 1, reporter=reporter)
+        return check_files(checker, [root / name for name in names], jobs=usable_cores(), reporter=reporter)
     except (BuildEnvironmentError, SourceError) as error:
         return f"{error}{f' ({error.hint})' if error.hint else ''}"
 
@@ -64,7 +64,7 @@ def check_patches(
         try:
             checker = make_checker(tree, target=target, folder=folder, reporter=reporter)
             checker = replace(checker, tree=_seen_from(copies.folder, tree))
-            report = check_files(checker, files, jobs=os.cpu_count() or 1, reporter=reporter)
+            report = check_files(checker, files, jobs=usable_cores(), reporter=reporter)
             return _named_from(copies.folder, report)
         except (BuildEnvironmentError, SourceError) as error:
             return f"{error}{f' ({error.hint})' if error.hint else ''}"

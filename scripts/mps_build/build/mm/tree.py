@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import SourceError
-from mps_build.common.opening import open_regular
+from mps_build.common.wheels.members import UnsoundWheel, open_wheel
 from mps_build.common.wheels.naming import parse_wheel_name
 from mps_build.common.workspace import remove_tree
 
@@ -18,6 +17,7 @@ _WHEEL_STANDARD = re.compile(r"cxx_std_(\d\d)|CXX_STANDARD\s+(\d\d)")
 _OBJCXX = re.compile(r'APPEND\s+CMAKE_OBJCXX_FLAGS\s+"([^"]*)"')
 # A wheel's headers stand for a tree; of the rest only what says how they want to be compiled.
 _OF_WHEEL = ("torch/include/", "torch/share/cmake/Torch/")
+_MOST_BYTES = 512 << 20  # 60 MB in 2.15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +104,13 @@ def read_wheel_headers(wheel: Path, folder: Path) -> MpsTree:
         beside = home.with_name(f".{home.name}.unpacking")
         remove_tree(beside)
         try:
-            with open_regular(wheel) as file, zipfile.ZipFile(file) as archive:
-                names = [each for each in archive.namelist() if each.startswith(_OF_WHEEL) and ".." not in each]
-                archive.extractall(beside, names)
-        except (OSError, zipfile.BadZipFile) as error:
+            with open_wheel(wheel) as members:
+                names = [each for each in members.names if each.startswith(_OF_WHEEL) and ".." not in each]
+                files = (each for each in names if not each.endswith("/"))
+                for file, data in members.read_all(files, most_bytes=_MOST_BYTES):
+                    (beside / file).parent.mkdir(parents=True, exist_ok=True)
+                    (beside / file).write_bytes(data)
+        except (OSError, UnsoundWheel) as error:
             if isinstance(error, OSError) and error.errno:
                 raise
             raise SourceError(f"{wheel} cannot be read: {error}", hint="download it again") from error

@@ -6,17 +6,16 @@ an unpacked archive; the tree itself is only read.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from mps_build.common.errors import HostError, PatchError
-from mps_build.common.git import check_machine
+from mps_build.common.git import check_machine, git
 from mps_build.common.process import Captured, Command, capture, neutral_environ
 
 from .file import Hunk, Patch
@@ -120,15 +119,10 @@ def _refuse_escape(tree_root: Path, file: PurePosixPath) -> None:
 
 def _git_apply(folder: Path, patch: Path, *options: str) -> Command:
     # No repository is looked for: inside one, git apply passes over files outside the current
-    # folder and still says success. No configuration is read: apply.whitespace could refuse or rewrite.
-    environ = {name: value for name, value in neutral_environ().items() if not name.startswith("GIT_")}
-    environ |= {
-        "GIT_CEILING_DIRECTORIES": str(folder.parent),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-    }
-    argv = ("git", "apply", "--whitespace=nowarn", *options, "--", str(patch.resolve()))
-    return Command(argv=argv, cwd=folder, environ=environ)
+    # folder and still says success.
+    words = ("apply", "--whitespace=nowarn", *options, "--", str(patch.resolve()))
+    command = git(*words, cwd=folder, environ=neutral_environ())
+    return replace(command, environ={**(command.environ or {}), "GIT_CEILING_DIRECTORIES": str(folder.parent)})
 
 
 def _first_error(stderr: str) -> str:

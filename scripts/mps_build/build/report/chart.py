@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
+from ...common.plain_text import in_html
 from .analysis import Placed, Times
 
 COLOURS = {
@@ -18,7 +17,7 @@ COLOURS = {
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 1040.0, 44.0, 12.0, 26.0, 56.0
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400)
 _LEAST_PIXELS = 0.12
-_STYLE = """
+CSS = """
 .build { font: 11px system-ui, -apple-system, "Segoe UI", sans-serif; background: var(--paper, #fff); }
 .build text { fill: var(--soft, #5d646d); } .build .grid { stroke: var(--line, #dfe3e8); }
 .build .critical { stroke: var(--ink, #1c1e21); stroke-width: 1.6; }
@@ -26,15 +25,16 @@ _STYLE = """
 """
 
 
-def chart(times: Times) -> str:
-    """Return the SVG document; inside a page it takes the page's colours, alone its own."""
+def chart(times: Times, *, alone: bool = True) -> str:
+    """Return the SVG document; inside a page it takes the page's colours, and its style sheet is the page's to hold."""
+    style = f"<style>{CSS}</style>" if alone else ""
     lanes = max((placed.lane for placed in times.placed), default=0) + 1
     height = max(6.0, min(30.0, 420.0 / lanes))
     total = TOP + lanes * height + BOTTOM
     scale = (WIDTH - LEFT - RIGHT) / times.wall if times.wall else 0.0
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="build" viewBox="0 0 {WIDTH:g} {total:g}" role="img" '
-        f'aria-label="steps of the build by lane and time" width="100%"><style>{_STYLE}</style>'
+        f'aria-label="steps of the build by lane and time" width="100%">{style}'
     ]
     parts += _axis(times.wall, scale, lanes * height)
     parts += [_bar(placed, scale, height) for placed in _drawn(times.placed, scale)]
@@ -61,7 +61,7 @@ def _bar(placed: Placed, scale: float, height: float) -> str:
     title = f"{placed.step.name}{more}: {placed.phase}, {placed.step.seconds:.1f} s"
     return (
         f'<rect{mark} x="{LEFT + placed.begin * scale:.2f}" y="{TOP + placed.lane * height + 1:g}" width="{width:.2f}" '
-        f'height="{height - 2:g}" fill="{COLOURS[placed.phase]}"><title>{escape(title)}</title></rect>'
+        f'height="{height - 2:g}" fill="{COLOURS[placed.phase]}"><title>{in_html(title)}</title></rect>'
     )
 
 

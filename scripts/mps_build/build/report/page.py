@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from ...common.page import section, table
+from ...common.plain_text import in_html
 from .analysis import Times
+from .chart import CSS as CHART_CSS
 from .chart import chart
 from .levers import Lever
 from .words import folder_rows, headline, human, lever_rows, phase_rows, sentence, step_rows
 
-CSS = """
+CSS = (
+    """
 td.share { width: 150px; white-space: nowrap; }
 td.share i { display: inline-block; height: 9px; border-radius: 4px; background: var(--link);
   margin-right: 6px; }
 """
+    + CHART_CSS
+)
 
 
 def page_body(
@@ -33,10 +37,10 @@ def page_body(
         cache: what the compiler cache did, in words.
     """
     parts = [
-        f'<p class="statement">{escape(named)}</p>',
-        f'<div class="verdict soft"><h1>{escape(headline(times))}</h1><p>{escape(sentence(times))}.</p>'
-        f'<p class="next">{escape(cache)}</p></div>',
-        section("Every step, by lane", f'<div class="picture">{chart(times)}</div>', _lanes(times)),
+        f'<p class="statement">{in_html(named)}</p>',
+        f'<div class="verdict soft"><h1>{in_html(headline(times))}</h1><p>{in_html(sentence(times))}.</p>'
+        f'<p class="next">{in_html(cache)}</p></div>',
+        section("Every step, by lane", f'<div class="picture">{chart(times, alone=False)}</div>', _lanes(times)),
         _levers(found, times),
         section(
             "By phase", _table(("phase", "steps", "time", "share", "longest"), phase_rows(times.phases, times.busy)), ""
@@ -51,7 +55,9 @@ def page_body(
         else "",
         section("Slowest steps", _table(("step", "phase", "time"), _slowest(times)), ""),
         _receipts(steps),
-        section("Notes", "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>", "") if notes else "",
+        section("Notes", "<ul>" + "".join(f"<li>{in_html(note)}</li>" for note in notes) + "</ul>", "")
+        if notes
+        else "",
     ]
     return "\n".join(part for part in parts if part)
 
@@ -89,12 +95,12 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _cell(column: str, text: str) -> str:
     if column in ("steps", "time", "saves"):
-        return f'<td class="number">{escape(text)}</td>'
+        return f'<td class="number">{in_html(text)}</td>'
     if column == "share":
         width = min(100, int(text.strip("<%") or 0)) if text else 0
-        return f'<td class="share"><i style="width:{width}px"></i>{escape(text)}</td>'
+        return f'<td class="share"><i style="width:{width}px"></i>{in_html(text)}</td>'
     if column in ("longest", "how", "the figure is from"):
-        return f'<td class="what">{escape(text)}</td>'
+        return f'<td class="what">{in_html(text)}</td>'
     if column in ("step", "folder"):
-        return f"<td><code>{escape(text)}</code></td>"
-    return f"<td>{escape(text)}</td>"
+        return f"<td><code>{in_html(text)}</code></td>"
+    return f"<td>{in_html(text)}</td>"

@@ -22,26 +22,36 @@ def check_host(recipe: Recipe, prober: Prober) -> Host:
         HostError: with every reason; `document` holds host, blockers and findings.
     """
     host = observe(prober)
+    refusal = refusal_of(host, recipe)
+    if refusal is not None:
+        raise refusal
+    return replace(host, xcode=choose_xcode(host, recipe))
+
+
+def refusal_of(host: Host, recipe: Recipe) -> HostError | None:
+    """Return why this host cannot build the recipe, with every reason; None where it can."""
     findings = inspect(host, recipe)
     stopping = [finding for finding in findings if finding.level == "blocker" and "build" in finding.stops]
-    if stopping:
-        reasons = "\n".join(
-            f"  {finding.what}: {finding.found}; required: {finding.wanted}\n    fix: {finding.fix}"
-            for finding in stopping
-        )
-        way = way_to_build(host, recipe, findings)
-        if way:
-            steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(way, 1))
-            reasons = f"{reasons}\nto build it here, in this order:\n{steps}"
-        raise HostError(
-            f"this host cannot build {recipe.name}:\n{reasons}",
-            hint=f"nox -s doctor -- {recipe.name} shows every check"
-            + ("" if host.system == "Darwin" else "; on this system: nox -s build_wheel -- sample"),
-            document={
-                "host": host.document(),
-                "blockers": list(dict.fromkeys(finding.id for finding in stopping)),
-                "findings": [finding.document() for finding in findings],
-                "way": list(way),
-            },
-        )
-    return replace(host, xcode=choose_xcode(host, recipe))
+    if not stopping:
+        return None
+    fixes = [finding.fix for finding in stopping]
+    said = [
+        f"  {finding.what}: {finding.found}; required: {finding.wanted}"
+        # One fix for several findings is said once, below the last of them.
+        + (f"\n    fix: {finding.fix}" if finding.fix not in fixes[place + 1 :] else "")
+        for place, finding in enumerate(stopping)
+    ]
+    way = way_to_build(host, recipe, findings)
+    if way:
+        said += ["to build it here, in this order:", *(f"  {number}. {step}" for number, step in enumerate(way, 1))]
+    return HostError(
+        "\n".join([f"this host cannot build {recipe.name}:", *said]),
+        hint=f"nox -s doctor -- {recipe.name} shows every check"
+        + ("" if host.system == "Darwin" else "; on this system: nox -s build_wheel -- sample"),
+        document={
+            "host": host.document(),
+            "blockers": list(dict.fromkeys(finding.id for finding in stopping)),
+            "findings": [finding.document() for finding in findings],
+            "way": list(way),
+        },
+    )

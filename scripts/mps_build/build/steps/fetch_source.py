@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mps_build.common.addresses import address_fault, check_address
-from mps_build.common.errors import SourceError
+from mps_build.common.errors import SourceError, UsageError
 from mps_build.common.git import (
     TRANSPORTS,
     DamagedRepository,
@@ -25,6 +25,7 @@ from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import SourceTree
+from ..source_state import prove
 
 WORKERS = 8
 
@@ -65,7 +66,7 @@ def fetch_source(
 
     Raises:
         SourceError: network, missing commit or submodule, moved tag. What was fetched stays in the
-            mirror, so that the next try fetches only the rest.
+            mirror, so that the next try fetches only the rest. Or what was written is not what the commits hold.
     """
     check_address(repository, what="the repository", schemes=TRANSPORTS)
     reporter.started(f"Fetch {repository}", unit="bytes")
@@ -90,6 +91,7 @@ def fetch_source(
             for path, _url, pinned, job in jobs:
                 found[path] = pinned
                 pending += [(posixpath.join(path, below), *what) for below, what in job.result().items()]
+    prove(destination, {"": commit, **found}, environ=environ)
     epoch = int(answer(git("show", "-s", "--format=%ct", commit, "--", cwd=destination, environ=environ)))
     reporter.done(f"{len(found)} submodules" if found else "")
     return SourceTree(
@@ -100,20 +102,29 @@ def fetch_source(
 def resolve_ref(repository: str, ref: str, *, environ: Mapping[str, str]) -> str:
     """Return the 40-hex commit that a branch, tag or full commit names in a repository.
 
+    A name is taken as `refs/heads/NAME` or `refs/tags/NAME`, and as no other that merely ends so.
+
     Raises:
-        UsageError: git may not be given that address or ref.
+        UsageError: git may not be given that address or ref, or both a branch and a tag have that name.
         SourceError: there is no such ref.
     """
     if len(ref) == 40 and all(letter in "0123456789abcdef" for letter in ref):
         return ref
     check_address(repository, what="the repository")
     check_ref(ref)
-    named = ask_remote(repository, ref, f"{ref}^{{}}", environ=environ)
-    if not named:
+    names = (ref,) if ref == "HEAD" or ref.startswith("refs/") else (f"refs/heads/{ref}", f"refs/tags/{ref}")
+    answered = ask_remote(repository, *(f"{name}{peeled}" for name in names for peeled in ("", "^{}")), environ=environ)
+    found = {name: answered.get(f"{name}^{{}}") or answered[name] for name in names if name in answered}
+    if not found:
         raise SourceError(
             f"{repository} has no branch or tag {ref!r}", hint="give a branch, a tag, or all 40 digits of a commit"
         )
-    return sorted(named.items(), key=lambda row: row[0].endswith("^{}"))[-1][1]
+    if len(found) > 1:
+        listed = " and ".join(f"{name} ({commit[:12]})" for name, commit in found.items())
+        raise UsageError(
+            f"{ref!r} is a branch and a tag of {repository}: {listed}", hint=f"say which: {' or '.join(found)}"
+        )
+    return next(iter(found.values()))
 
 
 def _check_tag(mirror: Mirror, tag: str, commit: str, reporter: Reporter | None) -> None:

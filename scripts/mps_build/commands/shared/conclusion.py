@@ -32,7 +32,6 @@ def concluded(
             given += ["--resume", str(verification.folder)]
         hint = f"to go on: nox -s {command} -- {shlex.join(given)}"
         record = verification.interrupted_record().model_copy(update={"hint": hint})
-        console.print(f"interrupted: {hint}", style="bold")
     except MpsBuildError:
         if verification.refusal is not None:
             write_reports(options, verification.refusal)
@@ -85,15 +84,16 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     if words := explanation_words(record):
         rows.insert(-2, ("failures", words))
     console.table(("", ""), rows)
-    if record.message:
+    if record.message and record.cause != "interrupted":  # that stands behind the verdict already
         console.print(record.message, style="bold red")
     for note in record.notes:
         console.warn(note)
     if record.hint:
-        console.print(f"next: {record.hint}")
+        console.print(record.hint if record.cause == "interrupted" else f"next: {record.hint}")
     elif record.exit_code != KnownIssuesOnly.exit_code:
         console.print(f"next: `nox -s compare -- OLDER_RECORD {path}` shows what changed since another run")
-    console.print(one_line(record), style="bold")
+    if record.cause != "interrupted":
+        console.print(one_line(record), style="bold")
 
 
 def _outcome(case: Case) -> str:

@@ -48,11 +48,17 @@ def find_installed(python: str, distribution: str = "torch") -> tuple[Path, str]
     return Path(root), info
 
 
-def find_wheel(text: str, python: str | None, console: Console) -> tuple[Path, bool]:
+def find_wheel(
+    text: str, python: str | None, console: Console, *, runs: bool = False, trust: bool = False
+) -> tuple[Path, bool]:
     """Return the wheel that `text` means, and whether it was fetched for a requirement.
+
+    Args:
+        runs: something of it will run, so the index must give a hash of it; `trust` does without.
 
     Raises:
         UsageError: no such file, or no such wheel.
+        RefusedForSafety: it will run, and the index gives no hash of it.
     """
     path = expanded(text)
     looks_like_a_path = "/" in text or path.suffix == ".whl"
@@ -61,9 +67,11 @@ def find_wheel(text: str, python: str | None, console: Console) -> tuple[Path, b
             raise UsageError(f"--python {python}: {path} is a file, for the Python it was built for")
         return path, False
     from mps_build.common.wheels.download import fetch_wheel
+    from mps_build.common.wheels.pip_call import limits_of_run
 
     cache = cache_folder()
     log = cache / "logs" / "fetch_wheel.log"
-    fetched = fetch_wheel(text, python=python, cache=cache / "wheels", log=log, reporter=console)
+    limits = limits_of_run(trust=trust or not runs)
+    fetched = fetch_wheel(text, python=python, cache=cache / "wheels", log=log, reporter=console, limits=limits)
     console.print(f"{'from the cache' if fetched.from_cache else 'fetched'}: {fetched.path}", style="dim")
     return fetched.path, True

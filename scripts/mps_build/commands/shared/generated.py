@@ -39,7 +39,7 @@ from mps_build.verify.upstream.summary import Summary
 
 from .catalogue import COMMANDS
 from .parser import module_of
-from .reference import causes_page, commands_page, exit_codes_table
+from .reference import causes_page, commands_page, exit_codes_table, neighbours_page
 
 # Every field of every recipe, as it was when somebody last looked at what a change of defaults.yaml changes.
 RECIPES_ON_RECORD = Path("tests", "recorded", "recipes.json")
@@ -67,6 +67,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     docs = root / "docs"
     yield docs / "reference" / "commands.md", commands_page()
     yield docs / "host" / "causes.md", causes_page()
+    yield docs / "host" / "neighbours.md", neighbours_page()
     yield docs / "verify" / "simulated_rules.md", ledger_page()
     yield docs / "verify" / "official_imports.md", imports_page()
     yield docs / "verify" / "simulated_findings.md", _findings(root)

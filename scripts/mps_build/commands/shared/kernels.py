@@ -39,6 +39,10 @@ class Asked(Protocol):
     def answers(self) -> bool:
         """Whether the answers of changed kernels are compared too."""
 
+    @property
+    def trust(self) -> bool:
+        """Whether kernels run of whose wheel the index gives no hash."""
+
 
 def require_linux() -> None:
     """Make sure that kernels can be executed here.
@@ -63,7 +67,7 @@ def torch_version(name: str) -> str | None:
     return match[1] if match else None
 
 
-def reference_python(console: Console) -> Path:
+def reference_python(console: Console, *, trust: bool = False) -> Path:
     """Return a Python that has torch for the CPU: $MPS_BUILD_TORCH_PYTHON, or a venv, made once and kept."""
     if given := os.environ.get("MPS_BUILD_TORCH_PYTHON"):
         path = expanded(given)
@@ -76,7 +80,8 @@ def reference_python(console: Console) -> Path:
     from ...verify.target.shop import Shop
 
     cache = cache_folder()
-    shop = Shop(cache=cache / "verify", environ=environment(), log=cache / "logs" / "kernels.log", reporter=console)
+    log = cache / "logs" / "kernels.log"
+    shop = Shop(cache=cache / "verify", environ=environment(), log=log, reporter=console, trust=trust)
     interpreter = describe_interpreter(Path(sys.executable), environ=environment())
     wheel = fetch_wheel(REFERENCE, interpreter, shop)
     return make_environment(wheel, sha256_of(wheel), interpreter, shop, extras=("numpy",))
@@ -96,7 +101,7 @@ def compare_kernels_of(paths: Sequence[Path], asked: Asked, console: Console) ->
     found = compare_kernels(sides[0], sides[1], console)
     answers = None
     if asked.answers and found.places:
-        python = reference_python(console)
+        python = reference_python(console, trust=asked.trust)
         requests = [
             Request(
                 libraries=side,

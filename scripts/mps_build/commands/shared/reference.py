@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from mps_build.common.errors import MpsBuildError
+from mps_build.host.triage.neighbours import neighbours
 from mps_build.host.triage.rules import CAUSES, load_catalogue
 
 from .catalogue import TASKS
@@ -49,6 +50,29 @@ def causes_page() -> str:
             title = f"**[{_cell(row.title)}]({row.link})**"
             lines += ["", f"### {row.id}", "", f"{title}: {_cell(row.cause)}.", "", f"Fix: {_cell(row.fix)}"]
     return "\n".join(lines) + "\n"
+
+
+def neighbours_page() -> str:
+    """Return the nearest causes of each known cause, in Markdown: a row each."""
+    catalogue = load_catalogue()
+    titles = {cause.id: cause.title for cause in catalogue.causes}
+    lines = ["# Causes and their nearest neighbours", "", _GENERATED, ""]
+    lines += [
+        "Which [known causes](causes.md) are most easily taken for each other: those whose words are most alike, and "
+        "those that a row names as its effect or its rival. A test asks each for the recorded logs of its neighbours.",
+        "",
+        "| cause | nearest | next | words that the nearest looks for as well |",
+        "|---|---|---|---|",
+    ]
+    for name, near in neighbours(catalogue).items():
+        cells = [f"{_to(each.cause)} {_cell(titles[each.cause])}" for each in near] + ["-"] * (2 - len(near))
+        shared = ", ".join(near[0].shared) if near else ""
+        lines.append(f"| {_to(name)} {_cell(titles[name])} | {' | '.join(cells)} | {_cell(shared) or '-'} |")
+    return "\n".join(lines) + "\n"
+
+
+def _to(cause: str) -> str:
+    return f"[{cause}](causes.md#{cause.lower()})"
 
 
 def _parts(text: str) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ from mps_build.verify.target.callers import callers_python
 
 from .nightly_options import add_nightly_options, chosen_nightly
 from .numbers import amount
+from .trust import add_trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class TorchOptions:
     host: Path | None
     record: Path | None
     offline: bool
+    trust: bool
     html: Path | None
     given: tuple[str, ...]
 
@@ -76,6 +78,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="FILE", type=Path, help="check a recorded host instead of this one")
     parser.add_argument("--record", metavar="DIR", type=Path, help="folder for the record and the logs")
     parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_trust(parser)
     parser.add_argument("--html", metavar="FILE", type=Path, help="also write a self-contained HTML page")
 
 
@@ -118,6 +121,7 @@ def torch_fields(options: TorchOptions, *, simulated: Simulated | None = None) -
         "host_file": options.host,
         "folder": options.record,
         "offline": options.offline,
+        "trust": options.trust,
         "simulated": simulated,
     }
 

@@ -21,6 +21,7 @@ _SURE = (
     *(b"No space left", b"ignoring file", b"##[error]", b"canceled", b"Error: ", b"ERROR", b"failed with", b"*** ["),
     *(b"an SDK that doesn", b"SYSROOT", b"ymbol not found", b"Library not loaded", b"-- sdk version"),
     *(b"USE_MPS ", b"MPSGraph framework", b"metal shaders", b"Segmentation fault", b"Abort trap"),
+    *("×".encode(), "─▶".encode(), b"ProductVersion", b"DYLD_", b"x86_64 ", b"NotFound:", b"solving failed"),
 )
 _LIKELY = (
     *(b"license", b"ssertion", b"unable to", b"Unable to", b"not found", b"No such", b"cannot ", b"can't "),

@@ -15,6 +15,7 @@ from ..files import write_whole
 from ..json_model import checked
 from ..json_text import load_json
 from ..json_text import to_json as text_of
+from ..scrubbing.scrubber import without_secrets
 
 SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
 
@@ -142,6 +143,14 @@ class Explanations(RecordPart):
     stale: tuple[str, ...] = ()
 
 
+class Concurrency(RecordPart):
+    """How a run shared the machine: the cores that it might use, its computing processes, and the threads of each."""
+
+    cores: int
+    processes: int
+    threads: int
+
+
 class RecordHeader(RecordPart):
     """What every record says first: what ran on what, and how it ended.
 
@@ -164,6 +173,7 @@ class RecordHeader(RecordPart):
     host: dict[str, Any] = Field(default_factory=dict)
     gpu: dict[str, Any] = Field(default_factory=dict)
     environment: dict[str, Any] = Field(default_factory=dict)
+    concurrency: Concurrency | None = None
     plant: PlantResult | None = None
     plant_hits: int | None = None
     notes: tuple[str, ...] = ()
@@ -197,7 +207,7 @@ def to_json(record: BaseModel) -> dict[str, Any]:
 
 def write_record(record: BaseModel, path: Path) -> None:
     """Write the record beside its place and rename it: a reader never sees half of one, nor a number JSON has not."""
-    write_whole(path, text_of(to_json(record)))
+    write_whole(path, text_of(without_secrets(to_json(record))))
 
 
 def is_record(document: object) -> bool:

@@ -42,7 +42,7 @@ def own_folder(path: Path) -> Path:
         fault = f"belongs to another user (uid {found.st_uid}; yours is {os.geteuid()})"
     if fault:
         raise UsageError(
-            f"the cache's folder {path} {fault}: wheels in it are not used",
+            f"the cache's folder {path} {fault}: what lies in it is not used",
             hint="remove it, or set MPS_BUILD_CACHE to a folder of your own",
         )
     if stat.S_IMODE(found.st_mode) != 0o700:
@@ -72,27 +72,35 @@ class WheelCache:
         self.folder = own_folder(folder)
         self._notes = folder / "requests.json"
 
-    def get(self, key: str) -> Path | None:
-        """Return the wheel that a request was answered with, if it is still what it was."""
+    def get(self, key: str, *, unchecked: bool = True) -> Path | None:
+        """Return the wheel that a request was answered with, if it is still what it was.
+
+        Args:
+            unchecked: also one of which its index gave no hash.
+        """
         entry = self._read().get(key)
-        if not isinstance(entry, dict) or "sha256" not in entry:
+        if not isinstance(entry, dict) or "sha256" not in entry or (entry.get("unchecked") and not unchecked):
             return None
         path = self.folder / Path(str(entry.get("file"))).name
         return path if file_digest(path) == entry["sha256"] else None
 
-    def file(self, name: str, *, unnoted: bool) -> Path | None:
+    def file(self, name: str, *, unnoted: bool, unchecked: bool = True) -> Path | None:
         """Return a wheel by its file's name, if it is still what it was; one without a note only where it may be."""
         noted = self._read().items()
-        key = next((key for key, entry in noted if isinstance(entry, dict) and entry.get("file") == name), None)
-        if key is not None:
-            return self.get(key)
+        if keys := [key for key, entry in noted if isinstance(entry, dict) and entry.get("file") == name]:
+            return next((path for key in keys if (path := self.get(key, unchecked=unchecked))), None)
         return self.folder / name if unnoted and file_digest(self.folder / name) else None
 
-    def put(self, key: str, fetched: Path) -> Path:
-        """Take a wheel from a folder of `beside`; what had its name is replaced."""
+    def put(self, key: str, fetched: Path, *, unchecked: bool = False) -> Path:
+        """Take a wheel from a folder of `beside`; what had its name is replaced.
+
+        Args:
+            unchecked: its index gave no hash, so what came may be another file.
+        """
         digest, path = file_digest(fetched), self.folder / fetched.name
         fetched.replace(path)
-        entries = {**self._read(), key: {"file": path.name, "sha256": digest}}
+        entry = {"file": path.name, "sha256": digest, **({"unchecked": True} if unchecked else {})}
+        entries = {**self._read(), key: entry}
         write_whole(self._notes, json.dumps(entries, indent=2, sort_keys=True) + "\n")
         return path
 

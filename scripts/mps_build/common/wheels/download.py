@@ -25,7 +25,15 @@ from ..process import Command, CommandFailed
 from ..reporter import Reporter
 from .cache import WheelCache
 from .limited_pip import STATUS
-from .pip_call import LIMITS, Limits, forbidden_by_settings, limited_pip, run_pip
+from .pip_call import (
+    LIMITS,
+    Limits,
+    certificate_fault,
+    forbidden_by_settings,
+    limited_pip,
+    refused_unchecked,
+    run_pip,
+)
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
 PYTHONS = tuple(f"3.{minor}" for minor in range(16, 6, -1))
@@ -81,10 +89,12 @@ def fetch_wheel(
     Args:
         python: `3.12` or `3.14t`.
         cache: where wheels are kept; an exact version is asked of the network only once, while its hash holds.
+        limits: `EXECUTED` where the wheel, or a part of it, will run.
 
     Raises:
         UsageError: no such wheel, or one that pip's settings do not allow; or the cache is a link, or somebody else's.
-        SourceError: the index cannot be reached.
+        SourceError: the index cannot be reached, or its certificate is not accepted.
+        RefusedForSafety: the wheel will run, and the index gives no hash of it.
     """
     wanted = parse_requirement(requirement)
     if python is not None and not _PYTHON.fullmatch(python):
@@ -94,13 +104,13 @@ def fetch_wheel(
     is_exact = len(wanted.specifier) == 1 and all(
         each.operator == "==" and "*" not in each.version for each in wanted.specifier
     )
-    if is_exact and not refresh and (path := known.get(key)):
+    if is_exact and not refresh and (path := known.get(key, unchecked=not limits.needs_hash)):
         return FetchedWheel(path=path, from_cache=True)
     for candidate in (python,) if python else PYTHONS:
         reporter.started(f"Ask for {wanted} on Python {candidate}", unit="bytes")
         with known.beside() as beside:
-            fetched = _download(wanted, candidate, beside=beside, log=log, reporter=reporter, limits=limits)
-            path = known.put(key, fetched) if fetched else None
+            got = _download(wanted, candidate, beside=beside, log=log, reporter=reporter, limits=limits)
+            path = known.put(key, got[0], unchecked=got[1]) if got else None
         reporter.done()
         if path is not None:
             return FetchedWheel(path=path, from_cache=False)
@@ -113,8 +123,8 @@ def fetch_wheel(
 
 def _download(
     wanted: Requirement, python: str, *, beside: Path, log: Path, reporter: Reporter, limits: Limits
-) -> Path | None:
-    """Return the wheel for one Python, or None if there is none."""
+) -> tuple[Path, bool] | None:
+    """Return the wheel for one Python, and whether no hash of the index checked it; None if there is none."""
     said: list[str] = []
 
     def on_line(line: str) -> None:
@@ -125,11 +135,15 @@ def _download(
 
     try:
         command = _pip_download(wanted, python, beside, limits)
-        run_pip(command, log=log, tell=reporter.line, on_line=on_line, limits=limits)
+        fetched = run_pip(command, log=log, tell=reporter.line, on_line=on_line, limits=limits)
     except CommandFailed as failure:
         text = "\n".join(said)
         if full := disk_full(text, during=f"while {wanted} is fetched"):
             raise full from failure
+        if unchecked := refused_unchecked("\n".join(failure.tail), wanted=wanted):
+            raise unchecked from failure
+        if fault := certificate_fault(text, wanted=wanted):
+            raise SourceError(fault[0], hint=fault[1]) from failure
         errors = [line for line in failure.tail if line.startswith(("ERROR:", "ended:"))]
         if failure.exit_code not in (STATUS, -signal.SIGKILL) and any(mark in text for mark in _UNREACHABLE):
             raise SourceError(
@@ -147,7 +161,7 @@ def _download(
     wheels = list(beside.glob("*.whl"))
     if len(wheels) != 1:
         raise SourceError(f"pip fetched {len(wheels)} wheels for {wanted}", hint=f"see {log}")
-    return wheels[0]
+    return wheels[0], any(each.hash is None for each in fetched)
 
 
 def _pip_download(wanted: Requirement, python: str, destination: Path, limits: Limits) -> Command:

@@ -1,26 +1,39 @@
 """Runs pip within limits of patience, rate and size: a program of its own, for whichever Python has the pip (3.7 on).
 
-    python limited_pip.py WAIT,WINDOW,RATE,PAGE,BODY [--from FOLDER] PIP'S ARGUMENTS...
+    python limited_pip.py WAIT,WINDOW,RATE,PAGE,BODY,HASH [--from FOLDER] PIP'S ARGUMENTS...
 
-pip obeys a server that asks it to come back tomorrow, without a word; it reads a page without end into memory; and its
-timeout begins anew with each byte. None of that is an option of pip's, so the standard library below it is measured:
-only the time spent waiting for a server counts, not what pip does with the answer.
+pip obeys a server that asks it to come back tomorrow, without a word; it reads a page without end into memory, and one
+that was compressed to a thousandth of its size; and its timeout begins anew with each byte. None of that is an option
+of pip's, so the standard library below it is measured: only the time spent waiting for a server counts, not what pip
+does with the answer. What pip fetches is printed: from which host, with which hash. HASH is 1 where a file of an index
+that gives no strong one is refused, since it would run.
 """
 
 from __future__ import annotations
 
 import email.utils
 import http.client
+import io
+import json
 import os
 import runpy
 import signal
 import socket
 import sys
 import time
+import urllib.parse
+import urllib.request
+import zlib
 from typing import Any
+from urllib.parse import urlsplit
 
 STATUS = 75
+# In the place of pip's command: print how many bytes some files have, as JSON, null where a server does not say.
+SIZES = "--sizes"
 PAUSE = "mps-build: "
+FETCH = "mps-build fetches: "
+_STRONG = ("sha256", "sha384", "sha512")
+_ENCODINGS = "gzip, deflate"
 _refused: list[str] = []
 _hosts = ["the server"]
 
@@ -58,7 +71,7 @@ class _Meter:
             self.count, self.seconds = 0, 0.0
 
 
-def limit(wait: float, window: float, rate: float, page: float, body: float) -> None:
+def limit(wait: float, window: float, rate: float, page: float, body: float, needs_hash: float = 0) -> None:
     """Hold every answer over HTTP in this process to the limits."""
     connection = http.client.HTTPConnection
     readinto, putrequest = socket.SocketIO.readinto, connection.putrequest
@@ -77,15 +90,16 @@ def limit(wait: float, window: float, rate: float, page: float, body: float) -> 
             meter_of(self).take(count or 0, time.monotonic() - began)
         return count
 
-    def asking(self: Any, *arguments: Any, **options: Any) -> None:
-        self._is_page = True
+    def asking(self: Any, method: str, url: str, *arguments: Any, **options: Any) -> None:
+        self._is_page, self._is_metadata = True, url.partition("?")[0].endswith(".metadata")
         _hosts[:] = [_host(self)]
-        putrequest(self, *arguments, **options)
+        putrequest(self, method, url, *arguments, **options)
 
     def said(self: Any, header: str, *values: Any) -> None:
-        # pip asks for files as they are, and for pages compressed.
-        if str(header).lower() == "accept-encoding" and values in (("identity",), (b"identity",)):
-            self._is_page = False
+        # pip asks for files as they are, and for pages compressed; by what, depends on what is installed.
+        if str(header).lower() == "accept-encoding":
+            self._is_page = self._is_metadata or values not in (("identity",), (b"identity",))
+            values = (_ENCODINGS,) if values not in (("identity",), (b"identity",)) else values
         putheader(self, header, *values)
 
     def answered(self: Any, *arguments: Any, **options: Any) -> http.client.HTTPResponse:
@@ -98,6 +112,8 @@ def limit(wait: float, window: float, rate: float, page: float, body: float) -> 
             meter = meter_of(response.fp.raw)
             meter.most = most
         _pause(response, host, wait)
+        if self._is_page:
+            _decode(response, host, int(page))
         return response
 
     for owner, name, ours in (
@@ -111,6 +127,74 @@ def limit(wait: float, window: float, rate: float, page: float, body: float) -> 
 
 def _host(connection: Any) -> str:
     return str(getattr(connection, "_tunnel_host", None) or connection.host)
+
+
+def _decode(response: http.client.HTTPResponse, host: str, most: int) -> None:
+    """Put a page in the place of its compressed form, before anybody reads it without a bound."""
+    encoding = (response.headers.get("Content-Encoding") or "identity").strip().lower()
+    if encoding == "identity" or response.fp is None:
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        name = "".join(letter for letter in encoding[:40] if letter.isprintable())
+        raise Refused(f"{host} answers in an encoding that was not asked for: {name}")
+    packed = response.read()
+    wide = zlib.MAX_WBITS + 16 if encoding != "deflate" else zlib.MAX_WBITS
+    try:
+        data = _inflated(packed, wide, host, most)
+    except zlib.error:
+        if encoding != "deflate":
+            raise Refused(f"{host} sends a page that is not the {encoding} it says it is") from None
+        data = _inflated(packed, -zlib.MAX_WBITS, host, most)  # some servers leave the frame out
+    for name in ("Content-Encoding", "Content-Length", "Transfer-Encoding"):
+        del response.headers[name]
+    response.headers["Content-Length"] = str(len(data))
+    response.fp, response.length, response.chunked = io.BufferedReader(io.BytesIO(data)), len(data), False
+
+
+def _inflated(packed: bytes, wide: int, host: str, most: int) -> bytes:
+    data = b""
+    while packed:
+        inflater = zlib.decompressobj(wide)
+        data += inflater.decompress(packed, most - len(data) + 1)
+        if len(data) > most:
+            raise Refused(f"{host} sends a page of more than {most} bytes, the limit, in {len(packed)}")
+        if not inflater.eof:
+            raise zlib.error("cut off")
+        packed = inflater.unused_data
+    return data
+
+
+def print_fetches(needs_hash: bool) -> None:
+    """Print of each file that pip fetches its host and hash; refuse one without a hash where it needs one.
+
+    The class is pip's own affair, and there since 20.3; with another pip nothing is printed.
+    """
+    try:
+        from pip._internal.network.download import Downloader
+
+        fetch = Downloader.__call__
+    except (ImportError, AttributeError):
+        return
+
+    def fetching(self: Any, link: Any, *arguments: Any, **options: Any) -> Any:
+        if not str(link.filename).endswith(".metadata"):
+            _print(link, needs_hash)
+        return fetch(self, link, *arguments, **options)
+
+    setattr(Downloader, "__call__", fetching)  # noqa: B010
+
+
+def _print(link: Any, needs_hash: bool) -> None:
+    address = urlsplit(str(link.url_without_fragment))
+    host = f"{address.hostname}:{address.port}" if address.port else str(address.hostname)
+    hashes = dict(getattr(link, "_hashes", None) or ({link.hash_name: link.hash} if link.hash_name else {}))
+    kind = next((name for name in _STRONG if hashes.get(name)), None)
+    file = "".join(letter if letter.isprintable() and letter != " " else "?" for letter in str(link.filename)[:200])
+    told = {"file": file, "host": host, "hash": f"{kind}:{hashes[kind]}" if kind else None, "weak": sorted(hashes)}
+    print(f"{FETCH}{json.dumps(told)}", file=sys.stderr, flush=True)
+    if needs_hash and kind is None:
+        only = f", only its {' and '.join(sorted(hashes))}" if hashes else ""
+        raise Refused(f"{host} gives no sha256 of {file}{only}: it would run unchecked")
 
 
 def _pause(response: http.client.HTTPResponse, host: str, wait: float) -> None:
@@ -152,8 +236,16 @@ def main(words: list[str]) -> None:
         there = ["--from", os.path.dirname(pip.__file__), *words[:at], *words[at + 2 :]]
         os.environ["_PIP_RUNNING_IN_SUBPROCESS"] = "1"
         os.execv(python, [python, os.path.abspath(__file__), limits, *there])
-    limit(*map(float, limits.split(",")))
+    numbers = [float(each) for each in limits.split(",")]
+    limit(*numbers)
+    if words[:1] == [SIZES]:
+        print(json.dumps(_sizes(words[1:])), flush=True)
+        return
     signal.signal(signal.SIGTERM, _end)
+    if folder:
+        sys.path.insert(0, os.path.dirname(folder))
+    # What a lock's own hash is checked against needs none of the index's.
+    print_fetches(bool(numbers[5:] and numbers[5]) and "--require-hashes" not in words)
     sys.argv = ["pip", *words]
     try:
         if folder:
@@ -164,6 +256,31 @@ def main(words: list[str]) -> None:
         if _refused:  # said last, and with a status of its own; pip says no more than that it was cancelled
             print(f"ERROR: {_refused[0]}", file=sys.stderr, flush=True)
             sys.exit(STATUS)
+
+
+def _sizes(addresses: list[str]) -> list[int | None]:
+    """Return the length of each file, asked as pip would: with its certificates, proxies and names."""
+    from pip._internal.commands import create_command
+
+    command: Any = create_command("download")
+    options, _ = command.parse_args([*addresses])
+    found = []
+    with command.main_context():
+        session = command.get_default_session(options)
+        for each in addresses:
+            found.append(_size(each, session))
+    return found
+
+
+def _size(address: str, session: Any) -> int | None:
+    parts = urllib.parse.urlsplit(address)
+    try:
+        if parts.scheme == "file":
+            return os.path.getsize(urllib.request.url2pathname(parts.path))
+        answer = session.head(address, allow_redirects=True, timeout=15)
+        return int(answer.headers["Content-Length"]) if answer.ok else None
+    except Exception:  # whatever it is: the file is not asked for here
+        return None
 
 
 def _end(number: int, frame: object) -> None:

@@ -6,7 +6,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -46,6 +46,18 @@ class Members:
         if len(data) > most_bytes:
             raise UnsoundWheel(f"{name} has more than {most_bytes} bytes")
         return data
+
+    def read_all(self, names: Iterable[str], *, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+        """Yield the name and data of each of several members.
+
+        Raises:
+            UnsoundWheel: one of them cannot be read, or they have more than `most_bytes` together.
+        """
+        left = most_bytes
+        for name in names:
+            data = self.read(name, most_bytes=left)
+            left -= len(data)
+            yield name, data
 
 
 @contextmanager

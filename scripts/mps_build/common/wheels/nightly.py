@@ -15,6 +15,7 @@ from packaging.version import Version
 from ..errors import SourceError, UsageError
 from ..home import expanded
 from ..process import Command, capture
+from .pip_call import certificate_fault
 
 VARIABLE = "MPS_BUILD_NIGHTLY_INDEX"
 _LISTED = re.compile(r"^Available versions: (.*)$", re.MULTILINE)
@@ -97,6 +98,8 @@ def _versions(
     answer = capture(Command(argv=argv, environ={**os.environ, "PIP_NO_COLOR": "1"}), timeout_seconds=180)
     if listed := _LISTED.search(answer.stdout):
         return tuple(version for text in listed[1].split(", ") if (version := _version(text)) is not None)
+    if fault := certificate_fault(answer.stderr, wanted=f"the versions of {name}"):
+        raise SourceError(fault[0], hint=fault[1])
     if "No matching distribution" in answer.stderr:
         return ()
     raise SourceError(

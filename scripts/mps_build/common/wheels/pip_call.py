@@ -1,4 +1,7 @@
-"""How pip is called where it asks a network: within limits, its files removed however it ends, its pauses told."""
+"""How pip is called where it asks a network: within limits, its files removed however it ends, its pauses printed.
+
+What it fetches is printed as well: file, host and hash. What runs (`EXECUTED`) must come with a hash of the index.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import RefusedForSafety, UsageError
+from ..json_text import parse_json
 from ..process import FETCH_SECONDS, Command, run_logged
-from .limited_pip import PAUSE
+from .limited_pip import FETCH, PAUSE
 
 _CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S.*)")
+_UNCHECKED = re.compile(r"(\S+ gives no sha256 of .+?: it would run unchecked)")
+# OpenSSL's words, and those of the systems' own verifiers.
+_CERTIFICATE = re.compile(
+    r"certificate[ _]verify[ _]failed|SSLCertVerificationError|problem confirming the ssl certificate", re.IGNORECASE
+)
+_ITS_FAULT = (
+    re.compile(r"certificate verify failed: ([^(\n'\"]+)"),
+    re.compile(r"confirming the ssl certificate: ([^(\n'\"]+)"),
+)
+_HOST = re.compile(r"(?:host='|Could not fetch URL https?://)([\w.-]+)")
 _PROGRAM = Path(__file__).with_name("limited_pip.py")
 
 
@@ -28,6 +42,7 @@ class Limits:
         page_bytes: of one page of an index, or a file's metadata.
         body_bytes: of one file; torch for CUDA has 1 GB.
         total_seconds: of one call of pip.
+        needs_hash: refuse a file of which the index gives no sha256 or stronger: it is going to run.
     """
 
     pause_seconds: float = 60.0
@@ -36,9 +51,12 @@ class Limits:
     page_bytes: int = 64 << 20
     body_bytes: int = 8 << 30
     total_seconds: float = FETCH_SECONDS
+    needs_hash: bool = False
 
 
 LIMITS = Limits()
+# Of what will run: what the index's owner did not put there is not fetched.
+EXECUTED = replace(LIMITS, needs_hash=True)
 # Of a call whose output is read at its end: a longer pause could not be told while it is taken.
 QUESTION = replace(LIMITS, pause_seconds=5.0)
 
@@ -53,7 +71,30 @@ def limited_pip(python: Path | str, *, limits: Limits = LIMITS, beside: Path | N
     if beside is not None:
         program = Path(shutil.copy2(_PROGRAM, beside))
     numbers = (limits.pause_seconds, limits.window_seconds, limits.least_rate, limits.page_bytes, limits.body_bytes)
-    return (str(python), str(program), ",".join(map(str, numbers)))
+    return (str(python), str(program), ",".join(map(str, (*numbers, int(limits.needs_hash)))))
+
+
+def limits_of_run(*, trust: bool) -> Limits:
+    """Return the limits of a pip whose files will run; `trust` takes them without a hash too."""
+    return LIMITS if trust else EXECUTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """A file that pip fetched: from which host, and its hash by the index (`sha256:…`); None: no strong one."""
+
+    file: str
+    host: str
+    hash: str | None
+    weak: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What is printed of it."""
+        if self.hash is not None:
+            return f"{self.file} from {self.host}, {self.hash.replace(':', ' ', 1)}"
+        only = f"only its {' and '.join(self.weak)}" if self.weak else "no hash of it"
+        return f"{self.file} from {self.host}, which gives {only}: what was fetched may be another file"
 
 
 def run_pip(
@@ -64,15 +105,27 @@ def run_pip(
     on_line: Callable[[str], None] | None = None,
     limits: Limits = LIMITS,
     wrap: Callable[[Command], Command] = lambda command: command,
-) -> None:
-    """Run a `limited_pip` for its work; `tell` hears of each pause that a server asks for.
+    every: bool = True,
+) -> tuple[Fetched, ...]:
+    """Run a `limited_pip` for its work; `tell` hears of each pause that a server asks for, and of what is fetched.
+
+    Args:
+        every: tell of every file; else of those alone of which the index gives no hash.
 
     Raises:
         CommandFailed: pip failed, or a limit was passed: its last lines say which, and what the server did.
     """
+    found: list[Fetched] = []
 
     def watch(line: str) -> None:
-        if line.startswith(PAUSE):
+        if line.startswith(FETCH):
+            told = parse_json(line.removeprefix(FETCH))
+            found.append(
+                Fetched(file=told["file"], host=told["host"], hash=told["hash"], weak=tuple(map(str, told["weak"])))
+            )
+            if every or found[-1].hash is None:
+                tell(found[-1].words)
+        elif line.startswith(PAUSE):
             tell(line.removeprefix(PAUSE))
         elif on_line is not None:
             on_line(line)
@@ -82,6 +135,36 @@ def run_pip(
     with tempfile.TemporaryDirectory(prefix="mps-build-pip-") as folder:
         held = replace(command, environ={**environ, "TMPDIR": folder})
         run_logged(wrap(held), log=log, on_line=watch, timeout_seconds=limits.total_seconds)
+    return tuple(found)
+
+
+def refused_unchecked(text: str, *, wanted: object) -> RefusedForSafety | None:
+    """Return the error if a file was refused because the index gives no hash of it; None if none was."""
+    if (found := _UNCHECKED.search(text)) is None:
+        return None
+    return RefusedForSafety(
+        f"{wanted}: {found[1]}",
+        hint="--trust runs it all the same; or download the wheel from a place that you trust, and give the file",
+    )
+
+
+def certificate_fault(text: str, *, wanted: object) -> tuple[str, str] | None:
+    """Return what is wrong and a hint, if pip said that a server's certificate is not accepted; else None.
+
+    >>> certificate_fault("x host='a.org', port=443): x [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
+    ...                   "self-signed certificate (_ssl.c:1006)", wanted="torch")[0]
+    'torch: the certificate of a.org is not accepted: self-signed certificate'
+    """
+    if not (found := _CERTIFICATE.search(text)):
+        return None
+    host = next((match[1] for match in _HOST.finditer(text, 0, found.end() + 2000)), "the package index")
+    said = next((match[1].strip().rstrip(".") for each in _ITS_FAULT if (match := each.search(text))), None)
+    reason = said or "it cannot be verified"
+    return (
+        f"{wanted}: the certificate of {host} is not accepted: {reason}",
+        "whoever answers may not be that host: check the address; behind a proxy with an authority of its own, "
+        "name that authority's file in PIP_CERT (and SSL_CERT_FILE)",
+    )
 
 
 def forbidden_by_settings(text: str, *, wanted: object) -> UsageError | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from packaging.requirements import Requirement
 
+from ..errors import UsageError
 from .wheel_file import WheelFile
 
+_OF_ONE_PYTHON = re.compile(r".+-cp3(\d{1,3})-(?:cp3\1[mt]?|none)-[^-]+\.whl")  # none: the official ones for macOS
+_CPYTHON = re.compile(r"cp3(\d{1,3})[mt]?")
 COMPANIONS = ("torchvision", "torchaudio")
 
 
@@ -55,8 +59,16 @@ def matched_sets(wheels: Sequence[WheelFile]) -> tuple[tuple[MatchedSet, ...], t
     A companion belongs to the torch that its own metadata pins (torch==2.6.0, or a local version of it),
     for the same Python. One that fits several builds of one version (two commits) goes into no set:
     its C++ was compiled for one of them, and its name does not tell which.
+
+    Raises:
+        UsageError: a torch is not for one version of CPython alone, as every torch is.
     """
     torches = [wheel for wheel in wheels if wheel.name == "torch"]
+    if wrong := [wheel.file for wheel in torches if not _OF_ONE_PYTHON.fullmatch(wheel.file)]:
+        raise UsageError(
+            f"not a torch for one version of CPython (cp312-cp312, cp313-cp313t, cp312-none): {', '.join(wrong)}",
+            hint="torch is built for each version; take these wheels out of the folder, or build them again",
+        )
     members: dict[str, list[WheelFile]] = {torch.file: [] for torch in torches}
     notes = []
     for wheel in wheels:
@@ -93,11 +105,13 @@ def _built_for(companion: WheelFile, torch: WheelFile) -> bool:
 
 def _runs_on(companion: WheelFile, torch: WheelFile) -> bool:
     """True for the same Python, and for a wheel of no Python in particular (torchvision from 0.29: py3-none)."""
-    if companion.interpreter in (torch.interpreter, "py3"):
+    if companion.interpreter == torch.interpreter or any(tag.interpreter == "py3" for tag in companion.tags):
         return True
-    oldest = [tag.interpreter for tag in companion.tags if tag.abi == "abi3" and tag.interpreter.startswith("cp3")]
-    is_threaded = torch.interpreter.endswith("t")
-    return not is_threaded and any(int(each[3:]) <= int(torch.interpreter[3:]) for each in oldest)
+    wanted = _CPYTHON.fullmatch(torch.interpreter)
+    if wanted is None or torch.interpreter.endswith("t"):
+        return False
+    matches = (_CPYTHON.fullmatch(tag.interpreter) for tag in companion.tags if tag.abi == "abi3")
+    return any(int(match[1]) <= int(wanted[1]) for match in matches if match)
 
 
 def _is_extra(requirement: Requirement) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -23,6 +24,9 @@ from .members import UnsoundWheel, members_of
 
 # What may lie beside a wheel, by what is put after its whole name.
 BESIDE = (".receipt.json", ".sigstore.json", ".provenance", ".publish.attestation")
+# https://packaging.python.org/en/latest/specifications/binary-distribution-format/#file-name-convention
+# Pages and terminals show such a name as it is: no letter steers what is read, and none is invisible.
+_NAME = re.compile(r"[A-Za-z0-9._+!-]+")
 # The bill of materials, taken out of the wheel.
 BILL = ".cdx.json"
 
@@ -47,6 +51,11 @@ class WheelFile:
     def file(self) -> str:
         """The wheel's file name."""
         return self.path.name
+
+    @property
+    def direct_addresses(self) -> tuple[str, ...]:
+        """What it needs from an address of its own choice, past any index: `NAME @ URL`."""
+        return tuple(str(each) for each in self.requirements if each.url is not None)
 
     @property
     def interpreter(self) -> str:
@@ -101,6 +110,11 @@ def read_wheel(path: Path, *, follow: bool = True) -> WheelFile:
         UsageError: its name is not a wheel's, its METADATA tells another name or version, its receipt another hash,
             or it, or what lies beside it, is not a file.
     """
+    if not _NAME.fullmatch(path.name):
+        raise UsageError(
+            f"{path.name!a}: a wheel's name has ASCII letters, digits and . _ + ! - alone",
+            hint="build it again, or give it the name that its METADATA says",
+        )
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as error:
@@ -115,6 +129,10 @@ def read_wheel(path: Path, *, follow: bool = True) -> WheelFile:
     beside = tuple(suffix for suffix in BESIDE if _lies_there(path.with_name(path.name + suffix), follow=follow))
     if ".receipt.json" in beside:
         _check_receipt(path, printed["sha256"])
+    for field in ("Requires-Dist", "Requires-Python"):
+        for text in headers.get_all(field, []):
+            if not (text.isascii() and "".join(text.split()).isprintable()):
+                raise UsageError(f"{path.name}: {field} has letters that it cannot have: {text!a}")
     try:
         requirements = tuple(map(Requirement, headers.get_all("Requires-Dist", [])))
     except InvalidRequirement as error:

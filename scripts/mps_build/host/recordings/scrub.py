@@ -9,23 +9,26 @@ from datetime import datetime, timezone
 from typing import Any
 
 from mps_build import __version__
+from mps_build.common.scrubbing.identifiers import MACHINE
+from mps_build.common.scrubbing.identity import Identity
+from mps_build.common.scrubbing.rules import kinds_in, take_out
+from mps_build.common.scrubbing.scrubber import Scrubber
+from mps_build.common.scrubbing.secrets import SECRETS
 
 from ..probes.probers import Prober
-from ..scrubbing.identifiers import MACHINE
-from ..scrubbing.identity import Identity
-from ..scrubbing.rules import kinds_in, take_out
 from .recording import recording_document
 
 
 def scrub(document: Mapping[str, Any], identity: Identity) -> tuple[dict[str, Any], Counter[str]]:
     """Return a recording's document without what names anybody, and how often each kind was taken out."""
-    removed: Counter[str] = Counter()
+    secrets = Scrubber()
+    removed: Counter[str] = secrets.removed
 
     def clean(text: str) -> str:
-        return take_out(identity.take_out(text, removed), MACHINE, removed)
+        return take_out(identity.take_out(secrets.text(text), removed), MACHINE, removed)
 
     probes = [
-        {**probe, "argv": [clean(word) for word in probe["argv"]]}
+        {**probe, "argv": [clean(word) for word in secrets.value(list(probe["argv"]))]}
         | {key: clean(probe.get(key) or "") for key in ("stdout", "stderr")}
         for probe in document["probes"]
     ]
@@ -57,6 +60,6 @@ def left_over(document: Mapping[str, Any]) -> tuple[LeftOver, ...]:
     for probe in document["probes"]:
         texts = [*map(str, probe.get("argv", ())), str(probe.get("stdout") or ""), str(probe.get("stderr") or "")]
         for line in (line for text in texts for line in text.splitlines()):
-            if kinds := kinds_in(line, MACHINE):
+            if kinds := kinds_in(line, (*SECRETS, *MACHINE)):
                 found.append(LeftOver(kind=kinds[0], argv=tuple(map(str, probe.get("argv", ()))), line=line.strip()))
     return tuple(found)

@@ -19,6 +19,9 @@ from ...common import strict_yaml
 from ...common.logs.text import clean_lines, squeeze
 from .literals import may_match
 from .log import read_log
+from .memory import memory_advice, size_of
+from .printed import Printed, read_printed
+from .rules import load_catalogue
 
 TABLE = Path(__file__).with_name("device_texts.yaml")
 Verdict = Literal["case", "device", "ours_not", "noise", "stop", "unknown"]
@@ -29,8 +32,9 @@ _CRASH_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"})
 _SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 10: "SIGBUS", 11: "SIGSEGV"}
 # A warning of a process that ended with 0 is not a failure; a fallback is only ever reported by a warning.
 _REPORTED_BY_WARNINGS = frozenset({"cpu_fallback", "noise"})
+# Which Mac and which Python it was decides what these mean.
+_OF_A_HOST = frozenset({"mps_unavailable", "os_too_old", "unsupported_feature", "not_built"})
 _WARNING = re.compile(r"\b\w{0,60}Warning: |\bwarning: |^\s*\[W\d")
-_UNITS = {"bytes": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 _FOREIGN_NSLOG = re.compile(
     r"^\s*(?![\w.-]*(?:[Pp]ython|pytest|torch))[A-Za-z][\w.+-]*\[\d+:[0-9a-f]+\] ", re.MULTILINE
 )
@@ -111,16 +115,20 @@ def classify_device_text(
         host: what is known beside the text: `macos`, `torch`, `virtual`; what else it holds is not looked at.
     """
     table = load_table()
-    host = host or {}
     log = read_log(text)
     prose = log.text
+    host = host or {}
     rule, category = _rule(table, prose, exit=exit, signal=signal or _signal_of(exit))
     if exit == 0 and rule and category not in _REPORTED_BY_WARNINGS:
         calm = " ".join(squeeze(line.text) for line in log.lines if not _WARNING.search(line.text))
         rule, category = _rule(table, calm, exit=exit, signal=None)
         category = category if rule else "noise"
     detail = _details(rule, prose) if rule else {}
+    printed = read_printed(prose) if category in _OF_A_HOST else Printed()
+    told = {"macos": printed.macos, "torch": printed.torch}
+    host = {**{name: value for name, value in told.items() if value}, **host}
     category, detail = _refine(table, category, detail, prose=prose, host=host)
+    category, detail = _by_architecture(category, detail, printed, host)
     origin = _origin(table, prose, text)
     row = table.categories[category]
     verdict = row.verdict
@@ -135,7 +143,7 @@ def classify_device_text(
         stop=row.stop or (row.stop_if_repeated and repeated),
         origin=origin,
         detail=detail,
-        advice=row.advice,
+        advice=_advice(category, detail, host) or row.advice,
     )
 
 
@@ -216,13 +224,56 @@ def _refine(
             return category, detail
 
 
+def _by_architecture(
+    category: str, detail: dict[str, Detail], printed: Printed, host: Mapping[str, Any]
+) -> tuple[str, dict[str, Detail]]:
+    """Blame Intel code on Apple silicon where the text shows it: macOS hides its version and Metal's GPU from it."""
+    if category not in _OF_A_HOST or not printed.intel:
+        return category, detail
+    if not printed.rosetta and not _is_new_enough(detail, host):
+        return category, detail
+    if category == "unsupported_feature" and "real_floor" not in detail:
+        return category, detail
+    return "wrong_architecture", {**detail, "have": "x86_64", "need": "arm64"}
+
+
+def _is_new_enough(detail: Mapping[str, Detail], host: Mapping[str, Any]) -> bool:
+    """Whether the macOS that is known is what the message asks for."""
+    floor = _version(str(detail.get("real_floor") or detail.get("said_floor") or ""))
+    macos = _version(host.get("macos"))
+    return floor is not None and macos is not None and macos >= floor
+
+
+def _advice(category: str, detail: Mapping[str, Detail], host: Mapping[str, Any]) -> str | None:
+    """Return advice that the facts give; None: the table's."""
+    match category:
+        case "out_of_memory":
+            return memory_advice(detail)
+        case "unsupported_op":
+            package, _, name = str(detail.get("op", "aten::")).rpartition("::")
+            if re.fullmatch(load_catalogue().macros["own_ops"], package):
+                return None
+            whose = f"{package}'s" if package else "a partner package's"
+            return (
+                f"{name} is {whose}, not torch's: a newer {package or 'release of it'} that has it for MPS, or built "
+                "from source with its operators; else that step on the CPU"
+            )
+        case "unsupported_feature" | "os_too_old" if _is_new_enough(detail, host):
+            return (
+                f"macOS {host['macos']} is new enough for this: see which Python and torch run "
+                "(platform.machine(), platform.mac_ver()); a newer torch, or float32"
+            )
+        case _:
+            return None
+
+
 def _is_a_guest(detail: Mapping[str, Detail], host: Mapping[str, Any]) -> bool:
     """Whether it is not a lack of memory: nothing is in use, and less was tried than is allowed."""
     if host.get("virtual") is True:
         return True
     if detail.get("allocated") != "0 bytes" or detail.get("other", "0 bytes") != "0 bytes":
         return False
-    tried, allowed = _bytes(detail.get("tried")), _bytes(detail.get("max_allowed"))
+    tried, allowed = size_of(detail.get("tried")), size_of(detail.get("max_allowed"))
     return tried is not None and allowed is not None and tried <= allowed
 
 
@@ -251,16 +302,6 @@ def _origin(table: _Table, prose: str, text: str) -> str | None:
             return row.origin
     lines = "\n".join(line.text for line in clean_lines(text[:200_000]))
     return "other" if _FOREIGN_NSLOG.search(lines) else None
-
-
-def _bytes(size: Detail) -> float | None:
-    match = re.fullmatch(r"([\d.]+) (\w+)", str(size))
-    if not match or match[2] not in _UNITS:
-        return None
-    try:
-        return float(match[1]) * _UNITS[match[2]]
-    except ValueError:
-        return None
 
 
 def _version(text: str | None) -> Version | None:

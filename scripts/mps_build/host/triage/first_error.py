@@ -57,6 +57,8 @@ def first_error(lines: Sequence[Line]) -> Line | None:
     if survived and (index is None or not says_what_failed(lines[index].text)):
         before = _strong(lines, start=0, end=survived)
         index = before if before is not None else index if index is not None else _first(lines, start=0)
+    if index is None:
+        index = next((i for i, line in enumerate(lines) if words.ALARM.match(line.text[:_TELLING])), None)
     return None if index is None else whole_message(lines, index)
 
 

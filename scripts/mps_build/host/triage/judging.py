@@ -13,6 +13,7 @@ from mps_build.common.logs.text import clean_line
 
 from .device_texts import DeviceText, classify_device_text
 from .diagnosis import Triage, explain
+from .rules import load_catalogue
 
 _BUILD_LINE = re.compile(
     r"""^\s*(?:\[\s*\d+(?:/\d+|%)[^\]]*\]\ | --\  | CMake\ | ninja:\ | FAILED:\ | make(?:\[\d+\])?:\  | ld:\s
@@ -49,6 +50,8 @@ class Explained:
 def judge(text: str, *, release: Version | None, written_by: WrittenBy) -> Explained:
     """Return both answers; a known cause of builds stands for a process's text only where that is a build's.
 
+    A cause that programs meet when they run or load (`runs` in the catalogue) stands for any text.
+
     Args:
         release: of torch; causes of other releases are left out.
         written_by: if anything of it is known, the device's answer is given whatever it is.
@@ -61,10 +64,14 @@ def judge(text: str, *, release: Version | None, written_by: WrittenBy) -> Expla
         signal=written_by.signal,
         host={"torch": str(release), **host} if release and "torch" not in host else host,
     )
-    if written_by.is_named and not is_of_a_build(text):
+    if written_by.is_named and not is_of_a_build(text) and not _meets_programs(found.cause):
         found = found.without_cause()
     is_answer = written_by.is_named or device.category not in ("unknown", "noise")
     return Explained(log=found, device=device if is_answer else None)
+
+
+def _meets_programs(cause: str | None) -> bool:
+    return any(row.id == cause and row.runs for row in load_catalogue().causes)
 
 
 def is_of_a_build(text: str) -> bool:

@@ -16,6 +16,15 @@ from .log import Log, is_quoted
 from .rules import Catalogue, Cause, Matcher
 
 _WARNING = re.compile(r"\bwarning: |\bnote: |\bWARNING\b|\b\w{0,60}Warning: |CMake (?:Deprecation )?Warning\b")
+# A warning that quotes how an import failed, and the words of what then went wrong for want of it.
+_FAILED_IMPORT = re.compile(
+    r"(?:[Ff]ailed|[Uu]nable|[Cc]ould ?n[o']t) to (?:import|load)|ImportError\b|dlopen\(|[Ss]ymbol not found"
+    r"|Library not loaded"
+)
+_FOR_WANT_OF_IT = re.compile(
+    r"_OpNamespace|has no attribute|No such operator|operator \S{1,80} does not exist|cannot import name"
+    r"|(?:is|are) not (?:available|registered|defined|installed)|NoneType|not implemented|No module named|_C\b"
+)
 # Lines of the failure in which the consequence of a warning is looked for.
 _BEFORE_A_MESSAGE, _LENGTH_OF_A_MESSAGE = 3, 30
 # Of one pattern; more hits of it in a log prove nothing more.
@@ -69,6 +78,7 @@ class Found:
     cause: Cause
     position: int
     line: Line
+    rival: str | None = None
 
 
 def find(reading: Reading, release: Version | None) -> list[Found]:
@@ -81,7 +91,8 @@ def find(reading: Reading, release: Version | None) -> list[Found]:
             if not reading.may_hit(matcher.all[0]) or not matcher.fits(release):
                 continue
             if (position := _match(reading, matcher)) is not None:
-                found.append(Found(cause=cause, position=position, line=_shown(reading, matcher, position)))
+                line = _shown(reading, matcher, position)
+                found.append(Found(cause=cause, position=position, line=line, rival=matcher.rival))
                 break
     return found
 
@@ -120,7 +131,7 @@ def _is_borne_out(reading: Reading, matcher: Matcher, hit: re.Match[str]) -> boo
     log = reading.log
     index = log.index_at(hit.start())
     if matcher.then is None:
-        return not reading.messages or not _only_warns(log, index)
+        return not reading.messages or not _only_warns(log, index) or _broke_an_import(reading, index)
     if matcher.alone and not reading.failures:
         return True
     said = _first_from(reading.messages, index)
@@ -135,6 +146,14 @@ def _is_borne_out(reading: Reading, matcher: Matcher, hit: re.Match[str]) -> boo
     begin = max(hit.end(), log.starts[max(said - _BEFORE_A_MESSAGE, 0)])
     end = log.starts[until] + len(log.lines[until].text)
     return reading.rows.compiled(matcher.then).search(log.text, begin, end) is not None
+
+
+def _broke_an_import(reading: Reading, index: int) -> bool:
+    """Whether a warning tells of an import that failed, and what failed next failed for want of it."""
+    if not _FAILED_IMPORT.search(reading.log.lines[index].text):
+        return False
+    said = _first_from(reading.messages, index + 1)
+    return said is not None and bool(_FOR_WANT_OF_IT.search(reading.log.lines[said].text))
 
 
 def _first_from(indices: tuple[int, ...], start: int) -> int | None:

@@ -15,16 +15,26 @@ _VERDICTS = {
 }
 
 
-def render(triage: Triage) -> tuple[str, ...]:
-    """Return the lines to print under the last lines of a log."""
+def render(triage: Triage, *, explained: bool = False) -> tuple[str, ...]:
+    """Return the lines to print under the last lines of a log.
+
+    Args:
+        explained: what it means is told elsewhere, by the category of a device's text; no word of an unknown cause.
+    """
     lines: list[str] = []
     if triage.cause:
-        lines += [f"cause {triage.cause}: {triage.title}", f"  why:  {triage.explanation}"]
+        word = "probably " if triage.certainty == "probable" else ""
+        lines += [f"{word}cause {triage.cause}: {triage.title}", f"  why:  {triage.explanation}"]
         lines += [f"  fix:  {triage.fix}", f"  link: {triage.link}"]
+    elif explained:
+        lines.append("not a build's failure" if not triage.first_error else "what a program on the device wrote")
     elif triage.failed:
         lines.append("no known cause")
     else:
         lines.append("no failure found in this log")
+    if triage.runner_up:
+        other = triage.runner_up
+        lines.append(f"  or:   {f'{other.cause}: ' if other.cause else ''}{other.title}")
     if triage.first_error:
         word = "seen in" if triage.cause else "first error:"
         lines.append(f"  {word} line {triage.first_error.number}: {triage.first_error.text.strip()}")

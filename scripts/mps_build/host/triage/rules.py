@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from mps_build.common import strict_yaml
+from mps_build.host.macos.known_tool_errors import BY_ID
 
-from .literals import required_literals
+from .literals import alternates, required_literals
 
 CAUSES = Path(__file__).with_name("causes.yaml")
 CauseId = Annotated[str, StringConstraints(pattern=r"^[BN]\d+[a-e]?$")]
 _MACRO = re.compile(r"<([a-z_]+)>")
 _FAR = "<far>"
+_ID = re.compile(r"[BN]\d+[a-e]?")
 
 
 class _Declared(BaseModel):
@@ -53,6 +55,7 @@ class Matcher(_Ranged):
     then: str | None = None
     alone: bool = False
     show: str | None = None
+    rival: str | None = None
 
 
 class Cause(_Ranged):
@@ -60,14 +63,33 @@ class Cause(_Ranged):
 
     id: CauseId
     title: str
+    tool_errors: tuple[str, ...] = ()
     any: tuple[Matcher, ...] = Field(min_length=1)
     explains: tuple[CauseId, ...] = ()
     frame: bool = False
     first: bool = False
     quiet: bool = False
+    runs: bool = False
     cause: str
     fix: str
     link: Annotated[str, StringConstraints(pattern=r"^https://")]
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """What else some of its words may mean: ids, or words."""
+        return tuple(matcher.rival for matcher in self.any if matcher.rival)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_filled_from_the_tools_table(cls, row: Any) -> Any:
+        if not isinstance(row, dict) or not row.get("tool_errors"):
+            return row
+        if unknown := [name for name in row["tool_errors"] if name not in BY_ID]:
+            raise ValueError(f"no such tool error: {', '.join(map(str, unknown))}")
+        known = [BY_ID[name] for name in row["tool_errors"]]
+        phrases = [phrase for error in known for phrase in error.phrases]
+        taken = {"cause": known[0].means, "fix": known[0].fix, "link": known[0].link}
+        return {**taken, "any": [{"all": [_literally(phrase)]} for phrase in phrases], **row}
 
 
 class Note(_Declared):
@@ -93,6 +115,11 @@ class Catalogue(_Declared):
         twice = sorted({name for name in ids if ids.count(name) > 1})
         if twice:
             raise ValueError(f"two rows of one id: {', '.join(twice)}")
+        named = {name for cause in self.causes for name in (*cause.explains, *cause.rivals) if _ID.fullmatch(name)}
+        if unknown := sorted(named - {*ids, *(note.id for note in self.notes)}):
+            raise ValueError(f"no such cause: {', '.join(unknown)}")
+        if open_macros := sorted(name for name, macro in self.macros.items() if alternates(macro)):
+            raise ValueError(f"put the alternatives into a group, (?:a|b): {', '.join(open_macros)}")
         for pattern in self.patterns():
             try:
                 for part in pattern.split(_FAR):
@@ -100,6 +127,10 @@ class Catalogue(_Declared):
             except (re.error, KeyError) as error:
                 raise ValueError(f"no pattern: {pattern}: {error}") from error
         return self
+
+    def title_of(self, rival: str) -> str:
+        """Return the title of a cause by its id, or the words that stand in place of an id."""
+        return next((cause.title for cause in self.causes if cause.id == rival), rival)
 
     def patterns(self) -> tuple[str, ...]:
         """Return every pattern of the file, as written."""
@@ -125,7 +156,12 @@ class Catalogue(_Declared):
         return _compiled(_MACRO.sub(lambda match: self.macros[match[1]], pattern))
 
 
-@lru_cache(maxsize=1024)
+def _literally(phrase: str) -> str:
+    """Return a tool's words as a pattern; quotes are straight, white space is one blank, as in a log made ready."""
+    return re.escape(" ".join(phrase.split())).replace("\\ ", " ")
+
+
+@lru_cache(maxsize=2048)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 

@@ -61,6 +61,9 @@ STRONG = re.compile(
     | curl:\ \(\d+\)\ . | E:\ [A-Z]. | xz:\ .{{1,300}}:\ . | tar:\ Error | unzip:\ \ ?cannot
     | (?:CMake\ )?[Cc]ould\ NOT\ find\ .{{1,200}}\(missing | (?:CRITICAL|ERROR)\ -\ .
     | (?:[a-z]\w*\.)+[a-z]\w*(?:error|exception):\ .
+    | [├╰]─▶\ \S | (?:error|critical)\s+libmamba\ . | Could\ not\ solve\ for\ environment\ specs
+    | (?:[|│]\ {{1,4}})?Unable\ to\ find\ installation\ candidates | .{{0,600}}\bversion\ solving\ failed\b
+    | \[\w{{1,60}}(?:Error|Exception|Impossible|Unsatisfiable\w{{0,20}})\]:?\ .
     )""",
     re.VERBOSE,
 )
@@ -107,7 +110,10 @@ FRAME = re.compile(
     | Error:\ (?:Failed\ to\ (?:build|install|configure|destroot)|Processing\ of\ port|Follow\ https)
     | ELIFECYCLE | Recipe\ `.{1,80}`\ failed | \bSession\ \S{1,80}\ failed | Build\ step\ '.{1,80}'\ failed
     | did\ not\ build\b
-    | ^\s*(?:×|x)\ (?:Failed|Building|Preparing|python|Getting|Encountered) | [├╰]─▶\ (?:The\ build\ backend|Call\ to)
+    | ^\s*(?:×|x)\ (?:Failed|Building|Preparing|python|Getting|Encountered|No\ solution\ found)
+    | \bSolving\ environment:\ (?:\.{3}working\.{3}\ )?failed\s*$
+    | ^\s*[-•*]\ (?:Installing|Updating|Downgrading)\ \S{1,100}\ \(.{1,100}\):\ [Ff]ailed
+    | [├╰]─▶\ (?:The\ build\ backend|Call\ to)
     | Failed\ executing:\  | error:\ Failed\ to\ (?:install|prepare|build|download) | died\ with\ <Signals
     | The\ following\ build\ commands\ failed
     | \d{1,6}\ errors?\ generated | \d{1,6}\ failed\b.{0,60}\bin\ [\d.]+s
@@ -128,6 +134,8 @@ TELLING_FRAME = re.compile(
     r"\s*(?:FAILED: |g?make(?:\[\d+\])?: \*\*\* \[)"
     r"|.{0,600}\b(?:SIG[A-Z]{3,5}\b|code:? 13[0-9]\b|.{1,80}: Command exited)"
 )
+# Where nothing else speaks: a line that begins so is no good news, whoever wrote it.
+ALARM = re.compile(r"^\s{0,200}(?:[×✗✘✖❌✕]\s|(?:error|ERROR|Error|fatal|FATAL|CRITICAL)\b[:\s!])")
 # Sounds like trouble and is none.
 INNOCENT = re.compile(
     r"""would\ duplicate\ path | unable\ to\ lookup\ item\ .PlatformVersion | ERROR:delocate\.libsana

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from ...common.console import human_bytes
 from ...common.plain_text import plain
 from .model import Audit, Finding
 from .releases import TORCH_CPU
@@ -55,13 +56,14 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what a person wants to know of the wheel, as name and value."""
     binaries: Mapping[str, Mapping[str, Any]] = document["macho"]
     torch: Mapping[str, Any] = document.get("torch", {})
+    size, unpacked = human_bytes(document["size"]), human_bytes(document["uncompressed"])
     rows = [
         ("wheel", str(document["file"])),
         ("version", f"{document['distribution']} {document['version'] or '?'}"),
         ("commit", str(document["git_version"] or "unknown")),
         ("Python", _python(document)),
         ("platform", str(document["platform"] or "?")),
-        ("size", f"{_mb(document['size'])}, {_mb(document['uncompressed'])} unpacked, {document['members']} files"),
+        ("size", f"{size}, {unpacked} unpacked, {document['members']} files"),
         ("made by", str(document["generator"] or "?")),
     ]
     minima = [each["minos"] for each in binaries.values() if each.get("minos")]
@@ -99,7 +101,7 @@ def _metal_rows(binaries: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str
         read = binary.get("metallibs", {})
         for section, size in binary.get("metal_sections", {}).items():
             facts = read.get(section, {})
-            parts = [_mb(size)]
+            parts = [human_bytes(size)]
             if facts.get("os"):
                 parts = [f"macOS {facts['os']}", f"{facts['functions']} kernels", *parts]
             where = "" if name == TORCH_CPU else f" in {name}"
@@ -134,10 +136,6 @@ def _python(document: Mapping[str, Any]) -> str:
     tag = f"{document['python'] or '?'}-{document['abi'] or '?'}"
     wanted = document["requires_python"]
     return f"{tag} (requires {wanted})" if wanted else tag
-
-
-def _mb(size: float) -> str:
-    return f"{size / 1e6:.1f} MB"
 
 
 def _count(number: int, noun: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html import escape
 
 from ...common.page import section, table
+from ...common.plain_text import in_html
 from .measured import Measured
 from .model import Facts
 from .rules import (
@@ -47,7 +47,7 @@ TONES = {
 }
 _MEASURED_TONES = {"wrong": "bad", "suspect": "known", "refused": "bad", "fell back": "known", "right": "good"}
 CSS = """
-.bar.tall { height: 26px; border-radius: 8px; } .bar.tall span { min-width: 2px; }
+p.above { margin: 10px 0 4px; } .bar.tall { height: 26px; border-radius: 8px; } .bar.tall span { min-width: 2px; }
 .names { columns: 4 220px; margin: 0; padding: 0; list-style: none; } .names li { break-inside: avoid; }
 td .keys { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; } td.word { white-space: nowrap; }
 #cases td:first-child { width: 32%; }
@@ -98,7 +98,7 @@ def page_body(
     """Return what stands inside the page's main part."""
     counts = count(tuple(rows))
     there = count(tuple(against[1])) if against else None
-    parts = [f'<p class="statement">{escape(statement)}</p>', _headline(facts, counts, against and against[0], there)]
+    parts = [f'<p class="statement">{in_html(statement)}</p>', _headline(facts, counts, against and against[0], there)]
     sides = [(facts, counts)] + ([(against[0], there)] if against and there else [])
     parts.append(section("How operators reach the GPU", "".join(_bar(*side) for side in sides) + _legend()))
     parts.append(section("Counts", _counts([side for _, side in sides], _names([side for side, _ in sides]))))
@@ -113,21 +113,21 @@ def _headline(facts: Facts, counts: Counts, other: Facts | None, there: Counts |
     share = f"{counts.share:.1%}" + (f" → {there.share:.1%}" if there else "")
     on_demand = counts.overloads.get(ON_DEMAND, 0)
     reported = (
-        f"<p>{escape(summary(facts, counts))}; {on_demand} are refused unless PYTORCH_ENABLE_MPS_FALLBACK=1 "
+        f"<p>{in_html(summary(facts, counts))}; {on_demand} are refused unless PYTORCH_ENABLE_MPS_FALLBACK=1 "
         "sends them to the CPU.</p>"
     )
     if other and there:
-        reported += f"<p>{escape(summary(other, there))}; {there.overloads.get(ON_DEMAND, 0)} are refused.</p>"
+        reported += f"<p>{in_html(summary(other, there))}; {there.overloads.get(ON_DEMAND, 0)} are refused.</p>"
     return f'<div class="verdict soft"><h1>{share} of overloads with a CPU kernel run on MPS</h1>{reported}</div>'
 
 
 def _bar(facts: Facts, counts: Counts) -> str:
     spans = "".join(
-        f'<span class="{TONES[status]}" style="flex:{number}" title="{escape(WORDS[status])}: {number}"></span>'
+        f'<span class="{TONES[status]}" style="flex:{number}" title="{in_html(WORDS[status])}: {number}"></span>'
         for status in STATUSES
         if (number := counts.overloads.get(status, 0))
     )
-    return f'<p style="margin:10px 0 4px">{escape(facts.label)}</p><div class="bar tall">{spans}</div>'
+    return f'<p class="above">{in_html(facts.label)}</p><div class="bar tall">{spans}</div>'
 
 
 def _legend() -> str:
@@ -145,9 +145,9 @@ def _names(sides: Sequence[Facts]) -> list[str]:
 def _counts(sides: Sequence[Counts], labels: Sequence[str]) -> str:
     columns = [f"{label}: {what}" for label in labels for what in ("overloads", "operators")]
     body = [
-        f'<tr><td class="word">{escape(name)}</td>'
+        f'<tr><td class="word">{in_html(name)}</td>'
         + "".join(f'<td class="number">{number}</td>' for number in numbers)
-        + f'<td class="what">{escape(meaning)}</td></tr>'
+        + f'<td class="what">{in_html(meaning)}</td></tr>'
         for name, *numbers, meaning in table_rows(sides)
     ]
     return table(("status", *columns, "meaning"), body, numbers=columns)
@@ -160,12 +160,12 @@ def _changes(facts: Facts, against: tuple[Facts, Sequence[Row], Sequence[Change]
         return section(title, "<p>Every operator has the same status.</p>", "0 differences")
     body = [
         f'<tr><td>{_tag(before)}</td><td>{_tag(after)}</td><td class="number">{number}</td>'
-        f'<td class="what">{escape(names)}</td></tr>'
+        f'<td class="what">{in_html(names)}</td></tr>'
         for before, after, number, names in transitions(changes)
     ]
     each = [
-        f"<tr><td><code>{escape(change.name)}</code></td><td>{_tag(change.before)}</td><td>{_tag(change.after)}</td>"
-        f'<td class="what">{escape(change.reason)}</td></tr>'
+        f"<tr><td><code>{in_html(change.name)}</code></td><td>{_tag(change.before)}</td><td>{_tag(change.after)}</td>"
+        f'<td class="what">{in_html(change.reason)}</td></tr>'
         for change in changes
     ]
     details = table(("operator", "before", "after", "why"), each)
@@ -176,9 +176,9 @@ def _changes(facts: Facts, against: tuple[Facts, Sequence[Row], Sequence[Change]
 
 def _by_hand(facts: Facts) -> str:
     body = [
-        f"<tr><td><code>{escape(each.operator)}</code></td><td>{each.key}</td>"
+        f"<tr><td><code>{in_html(each.operator)}</code></td><td>{each.key}</td>"
         f"<td>{'falls back to the CPU' if each.falls_back else 'refuses' if each.refuses else 'a kernel'}</td>"
-        f'<td class="what">{escape(each.where)}</td></tr>'
+        f'<td class="what">{in_html(each.where)}</td></tr>'
         for each in facts.by_hand
     ]
     head = ("operator", "key", "what", "where")
@@ -187,7 +187,7 @@ def _by_hand(facts: Facts) -> str:
 
 def _gaps(rows: Sequence[Row]) -> str:
     names = [row.name for row in gaps(tuple(rows))]
-    items = "".join(f"<li><code>{escape(name)}</code></li>" for name in names)
+    items = "".join(f"<li><code>{in_html(name)}</code></li>" for name in names)
     content = f'<ul class="names">{items}</ul>'
     if len(names) > 60:
         content = f"<details><summary>show the names</summary>{content}</details>"
@@ -197,8 +197,8 @@ def _gaps(rows: Sequence[Row]) -> str:
 
 def _kernels(facts: Facts) -> str:
     body = [
-        f'<tr><td><code>{escape(name)}</code></td><td class="number">{len(kernels)}</td>'
-        f'<td class="what">{escape(", ".join(kernels[:6]))}</td></tr>'
+        f'<tr><td><code>{in_html(name)}</code></td><td class="number">{len(kernels)}</td>'
+        f'<td class="what">{in_html(", ".join(kernels[:6]))}</td></tr>'
         for name, kernels in sorted(facts.kernels.items())
     ]
     head = ("section", "kernels", "for example")
@@ -206,16 +206,16 @@ def _kernels(facts: Facts) -> str:
 
 
 def _doubts(facts: Facts) -> str:
-    items = "".join(f"<li>{escape(text)}</li>" for text in (*facts.checks, *facts.notes))
+    items = "".join(f"<li>{in_html(text)}</li>" for text in (*facts.checks, *facts.notes))
     return section("What the witnesses do not agree on, or could not read", f"<ul>{items}</ul>") if items else ""
 
 
 def _all(rows: Sequence[Row], measured: Mapping[str, Measured]) -> str:
     head = ("operator", "status", "how", "kernels for", *(("measured",) if measured else ()))
     body = [
-        f'<tr data-outcome="{row.status}"><td><code>{escape(row.name)}</code></td><td>{_tag(row.status)}</td>'
-        f'<td class="what">{escape(_how(row))}</td>'
-        f'<td><span class="keys">{escape(", ".join(row.keys))}</span></td>'
+        f'<tr data-outcome="{row.status}"><td><code>{in_html(row.name)}</code></td><td>{_tag(row.status)}</td>'
+        f'<td class="what">{in_html(_how(row))}</td>'
+        f'<td><span class="keys">{in_html(", ".join(row.keys))}</span></td>'
         + (f"<td>{_measured(measured.get(row.name))}</td>" if measured else "")
         + "</tr>"
         for row in rows

@@ -7,14 +7,13 @@ operator a generated composite calls; its library's machine code says what is re
 from __future__ import annotations
 
 import tempfile
-import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...common.errors import MpsNotBuilt, SourceError, UsageError, reason_of
-from ...common.opening import open_regular
+from ...common.wheels.members import Members, UnsoundWheel, open_wheel
 from .headers import FOLDER, is_wanted, read_headers
 from .model import ByHand, Facts
 from .tree import ask_torchgen
@@ -22,7 +21,8 @@ from .tree import ask_torchgen
 LIBRARY = "torch/lib/libtorch_cpu.dylib"
 _YAML = "torchgen/packaged/ATen/native/"
 _MOST_NAMES = 8
-_MOST_MEMBER_BYTES = 64 << 20
+# Of all headers together, and of all of torchgen: 30 MB and 3 MB in 2.15.0.
+_MOST_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,23 +42,24 @@ def facts_of_wheel(path: Path, compiled: Compiled) -> Facts:
         MpsNotBuilt: it has no operator for MPS.
     """
     try:
-        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
-            return _facts(path, archive, compiled)
-    except (OSError, zipfile.BadZipFile) as error:
+        with open_wheel(path) as members:
+            return _facts(path, members, compiled)
+    except (OSError, UnsoundWheel) as error:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}", hint="give a whole .whl file") from error
 
 
-def _facts(path: Path, archive: zipfile.ZipFile, compiled: Compiled) -> Facts:
-    names = archive.namelist()
+def _facts(path: Path, members: Members, compiled: Compiled) -> Facts:
+    names = members.names
     wanted = [name for name in names if name.startswith(FOLDER) and is_wanted(name[len(FOLDER) :])]
     if not wanted:
         raise UsageError(f"{path.name}: holds no {FOLDER}*_ops.h", hint="give a wheel of torch, 1.12 or newer")
-    texts = {name[len(FOLDER) :]: archive.read(name).decode("utf-8", "replace") for name in wanted}
+    read = members.read_all(wanted, most_bytes=_MOST_BYTES)
+    texts = {name[len(FOLDER) :]: data.decode("utf-8", "replace") for name, data in read}
     headers, operators, strange = read_headers(texts)
     if not headers.get("MPS"):
         hint = "MPS came with 1.12, and is in wheels for macOS only: torch==2.15.0 fetches one"
         raise MpsNotBuilt(f"{path.name}: has no *_mps_dispatch.h, so it was built without MPS", hint=hint)
-    torchgen, fault = _torchgen(archive, names)
+    torchgen, fault = _torchgen(members)
     notes = [fault] if fault else []
     if compiled.fault:
         notes.append(f"{LIBRARY} was not read, so registrations by hand are not known: {compiled.fault}")
@@ -88,18 +89,17 @@ def _facts(path: Path, archive: zipfile.ZipFile, compiled: Compiled) -> Facts:
     )
 
 
-def _torchgen(archive: zipfile.ZipFile, names: Iterable[str]) -> tuple[dict[str, Any], str]:
+def _torchgen(members: Members) -> tuple[dict[str, Any], str]:
     """Return what the wheel's own torchgen says, or why it says nothing."""
-    members = [name for name in names if name.startswith("torchgen/") and name.endswith((".py", ".yaml"))]
-    if _YAML + "native_functions.yaml" not in members:
+    ours = [name for name in members.names if name.startswith("torchgen/") and name.endswith((".py", ".yaml"))]
+    if _YAML + "native_functions.yaml" not in ours:
         return {}, "it carries no torchgen: what its generated composites call is not known"
     with tempfile.TemporaryDirectory(prefix="mps-build-torchgen-") as folder:
         root = Path(folder).resolve()
-        for name in members:
-            if ".." in Path(name).parts or archive.getinfo(name).file_size > _MOST_MEMBER_BYTES:
-                continue
+        safe = (each for each in ours if ".." not in Path(each).parts)
+        for name, data in members.read_all(safe, most_bytes=_MOST_BYTES):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_bytes(archive.read(name))
+            (root / name).write_bytes(data)
         try:
             return ask_torchgen(root, root / _YAML / "native_functions.yaml", root / _YAML / "tags.yaml"), ""
         except (SourceError, MpsNotBuilt) as error:

@@ -53,11 +53,13 @@ class Host:
         rule: the family's; None if none speaks of the kernel.
         bounds: of each launch; a stated guard that the wheel's code does not ask is none.
         unknown: why it is not known which launches are made; empty if it is.
+        small: why the kernel's 32-bit arithmetic is small in every launch; empty if it need not be.
     """
 
     rule: Rule | None
     bounds: tuple[Bound, ...] = ()
     unknown: str = ""
+    small: str = ""
 
     @property
     def never(self) -> str:
@@ -117,6 +119,8 @@ def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host
     bounds = [each for ask in rule.asks for each in _bounds(ask, code, list(called.values()), wider)]
     if rule.held and rule.held not in code.texts:
         return Host(rule=rule, bounds=tuple(bounds), unknown="its host code is not the one that the rule was read of")
+    if rule.small and len(bounds) >= len(rule.asks):
+        return Host(rule=rule, bounds=tuple(bounds), small=rule.small)
     comparing = next((way[-1] for way, calls in called.items() if INLINE in calls), "")
     if comparing and not rule.compares and not bounds:
         unknown = f"{comparing} compares with 2**31 in a way that no rule states"

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...common.cores import with_share
 from ...common.process import Command
 from ...common.watched import watched
 from ..judge.references import load_references
@@ -42,7 +43,7 @@ def servers(
 
     Args:
         python: an interpreter that has torch; None: nothing is run, only read.
-        environ: of that interpreter.
+        environ: of that interpreter. Each process that a server starts computes with one thread, beside others.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-kernels-")))
@@ -56,7 +57,8 @@ def servers(
         }
 
         def start(name: str, argv: tuple[str, ...], environ: Mapping[str, str]) -> None:
-            stack.enter_context(watched(Command(argv=argv, environ=environ), log=folder / f"{name}.log"))
+            command = Command(argv=argv, environ=with_share(environ, 1, cores=1))
+            stack.enter_context(watched(command, log=folder / f"{name}.log"))
 
         own = (sys.executable, "-m")
         start("reader", (*own, f"{_KERNELS}.code.server", str(found.reader), str(MEMORY_BYTES)), bare)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...common.cores import usable_cores
 from ...common.errors import BuildEnvironmentError, UsageError
 from ...common.process import Command, capture
 from ...common.reporter import Reporter
@@ -112,7 +112,6 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
     )
     verdicts = Verdicts(request.cache / "verdicts", state)
     rows: dict[Task, KernelRow] = {}
-    jobs = request.jobs or len(os.sched_getaffinity(0)) + 1  # a worker waits for the processes that it asks
     if len(tasks) > _MANY:
         fill_pools(request.seed)
     selected = tuple(each.function for each in tasks if each.library == 0)
@@ -138,7 +137,7 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
         )
         reporter.started("Run kernels", total=len(tasks), unit="kernels")
         try:
-            for done in examine_all(setting, tasks, workers=jobs):
+            for done in examine_all(setting, tasks, workers=workers_of(request)):
                 rows[done.task] = _row(request, done)
                 if not request.with_answers:
                     verdicts.add(done.key, done.row())
@@ -147,6 +146,11 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
             verdicts.save()  # also of a run that is interrupted
         reporter.done()
     return _resolved([rows[task] for task in tasks], request.version, is_planted=request.plant is not None)
+
+
+def workers_of(request: Request) -> int:
+    """Return how many kernels are examined at a time: a worker waits while a process that it asks computes."""
+    return request.jobs or usable_cores()
 
 
 def _nothing_selected(choice: Choice) -> str:

@@ -18,7 +18,8 @@ class Shift:
     Args:
         axis: of the grid; it is moved by `units` of `unit` threadgroups each (0: the grid stays).
         bytes: by argument name, how far each buffer's contents move with each unit; the others stay.
-        words: by argument name, the offset, the size and the growth (with each unit) of lengths in constants.
+        words: by argument name, the offset, the size and the growth (with each unit) of lengths in constants; a counter
+            that starts earlier, so that the moved threads count as the small launch's do, grows by less than nothing.
         stretched: by argument name, the bytes of a piece, and how far each piece moves away from the one before it.
         values: by argument name, the size of its whole numbers, and how much each of them grows.
     """
@@ -110,7 +111,7 @@ def grown(data: bytes, words: Sequence[tuple[int, int, int]], units: int) -> byt
     out = bytearray(data)
     for offset, size, growth in words:
         value = int.from_bytes(out[offset : offset + size], "little") + growth * units
-        if value >= 1 << 8 * size:
+        if not 0 <= value < 1 << 8 * size:
             raise WrongBinding(f"a length of {value} does not fit its {8 * size} bits")
         out[offset : offset + size] = value.to_bytes(size, "little")
     return bytes(out)

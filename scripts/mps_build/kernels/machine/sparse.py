@@ -56,6 +56,12 @@ def run_shifted(
     places = []
     for slot, argument in enumerate(each for each in code.metadata.arguments if each.is_buffer):
         key = argument.name if argument.name in step.arguments else argument.index
+        if (shared := step.threadgroup_bytes.get(argument.name)) is not None:
+            at = _place(library, slot, shared, max(argument.align, 16))
+            library.rt_arena_add(at, shared, 0)
+            places.append(Place(slot=slot, address=at, size=shared, name=argument.name))
+            pointers[argument.index] = at
+            continue
         value = step.arguments.get(key)
         if value is None:
             continue

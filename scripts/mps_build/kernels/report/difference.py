@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...common.cores import usable_cores
 from ...common.reporter import Reporter
 from ..execution.pool import Done, Task, examine_all
 from ..execution.reading import Place
@@ -113,7 +113,6 @@ def _read(
         return
     nothing = Path()
     reporter.started("Read kernels", total=len(tasks), unit="kernels")
-    jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with servers(nothing, None, {}) as started:
         setting = Setting(
             libraries=libraries,
@@ -127,7 +126,7 @@ def _read(
             is_quick=False,
             pairs=pairs,
         )
-        for count, done in enumerate(examine_all(setting, tasks, workers=jobs, batch=256), 1):
+        for count, done in enumerate(examine_all(setting, tasks, workers=usable_cores(), batch=256), 1):
             take(done)
             reporter.advanced(count, total=len(tasks))
     reporter.done()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from ...common.page import section, table, whole_page
+from ...common.plain_text import in_html
 from ..execution.verify_all import FOUND
 from .atlas import Entry, entries
 from .document import witness
@@ -45,19 +45,19 @@ def render(documents: Sequence[Mapping[str, Any]]) -> str:
 
 def _verdict(document: Mapping[str, Any]) -> str:
     counts = document["coverage"]
-    tone, words = _VERDICTS.get(document["verdict"], ("idle", escape(str(document["verdict"]))))
+    tone, words = _VERDICTS.get(document["verdict"], ("idle", in_html(str(document["verdict"]))))
     return (
         f'<div class="verdict {tone}"><h1>{words}</h1>'
-        f"<p>{escape(document['target'])}: {counts['kernels']} Metal kernels, {counts['compiled']} compiled, "
+        f"<p>{in_html(document['target'])}: {counts['kernels']} Metal kernels, {counts['compiled']} compiled, "
         f"{counts['bound']} with a contract, {counts['run']} run.</p>"
-        f'<p class="next">{escape(_STATEMENT)}</p></div>'
+        f'<p class="next">{in_html(_STATEMENT)}</p></div>'
     )
 
 
 def _libraries(document: Mapping[str, Any]) -> str:
     keys = ("kernels", "compiled", "bound", "run")
     rows = [
-        f"<tr><td>{escape(name)}</td>" + "".join(f'<td class="number">{each[key]}</td>' for key in keys) + "</tr>"
+        f"<tr><td>{in_html(name)}</td>" + "".join(f'<td class="number">{each[key]}</td>' for key in keys) + "</tr>"
         for name, each in document["libraries"].items()
     ]
     return section("Libraries", table(("library", *keys), rows, numbers=keys))
@@ -70,11 +70,11 @@ def _findings(document: Mapping[str, Any]) -> str:
             every.setdefault((row["name"], row["outcome"]), row)
     found = list(every.values())
     rows = [
-        f'<tr data-outcome="{row["outcome"]}"><td><code>{escape(row["name"])}</code></td>'
-        f"<td>{escape(row['library'])}</td>"
-        f'<td>{_tag(row["outcome"])}</td><td class="what">{escape(witness(row))}</td>'
-        + "".join(f"<td><code>{escape(str(row.get('where', {}).get(key, '')))}</code></td>" for key in ("got", "want"))
-        + f'<td class="what">{escape(row["reason"])}</td></tr>'
+        f'<tr data-outcome="{row["outcome"]}"><td><code>{in_html(row["name"])}</code></td>'
+        f"<td>{in_html(row['library'])}</td>"
+        f'<td>{_tag(row["outcome"])}</td><td class="what">{in_html(witness(row))}</td>'
+        + "".join(f"<td><code>{in_html(str(row.get('where', {}).get(key, '')))}</code></td>" for key in ("got", "want"))
+        + f'<td class="what">{in_html(row["reason"])}</td></tr>'
         for row in sorted(found, key=lambda row: (row["outcome"] == "known", importance(row["outcome"], row)))
     ]
     return section("Findings", table(_COLUMNS, rows) if rows else "<p>None.</p>", str(len(rows) or ""))
@@ -82,7 +82,7 @@ def _findings(document: Mapping[str, Any]) -> str:
 
 def _tag(outcome: str) -> str:
     tone = "known" if outcome == "known" else "bad"
-    return f'<span class="tag {tone}">{escape(outcome.replace("_", " "))}</span>'
+    return f'<span class="tag {tone}">{in_html(outcome.replace("_", " "))}</span>'
 
 
 def _atlas(documents: Sequence[Mapping[str, Any]]) -> str:
@@ -94,26 +94,26 @@ def _atlas(documents: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         _row(
             [
-                f"<code>{escape(each.function)}</code>",
-                escape(each.kind),
+                f"<code>{in_html(each.function)}</code>",
+                in_html(each.kind),
                 *(_ulp(error) for error in each.errors),
                 _ulp(each.cpu),
                 _ulp(each.bound),
                 _plot(each),
-                escape(each.inputs),
+                in_html(each.inputs),
             ]
         )
         for each in found
     ]
     legend = "".join(
-        f'<i style="background:{_COLOURS[number % len(_COLOURS)]}"></i>{escape(name)}'
+        f'<i style="background:{_COLOURS[number % len(_COLOURS)]}"></i>{in_html(name)}'
         for number, name in enumerate(names)
     )
     note = (
         "Largest error against float64, in units in the last place of the result's type. A plot's left edge is -inf, "
         "its middle 0, its right edge inf; its height is the error's logarithm, from half a unit to a million."
     )
-    content = f'<p>{escape(note)}</p><p class="legend">{legend}</p>{table(columns, rows)}'
+    content = f'<p>{in_html(note)}</p><p class="legend">{legend}</p>{table(columns, rows)}'
     return section("Accuracy atlas", content, f"{len(rows)} functions and types")
 
 
@@ -137,7 +137,7 @@ def _plot(entry: Entry) -> str:
     middle = f'<line x1="{_WIDTH / 2}" y1="0" x2="{_WIDTH / 2}" y2="{_HEIGHT}"/>'
     return (
         f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img">'
-        f"<title>{escape(label)}</title>{middle}{''.join(lines)}</svg>"
+        f"<title>{in_html(label)}</title>{middle}{''.join(lines)}</svg>"
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import UsageError
-from ...common.plain_text import fence_of, in_markdown, plain
+from ...common.plain_text import code_block, in_code, in_markdown, plain
 from ..judge.known import load_known
 from ..judge.references import ELEMENTWISE, free_names, load_references
 from ..program.dtypes import DTYPES
@@ -130,36 +130,33 @@ def _effect(row: Mapping[str, Any]) -> str:
 
 def render_issue(document: Mapping[str, Any], row: Mapping[str, Any], script: str, file: str) -> str:
     """Return the text of an issue, in Markdown: what, how to see it, and how it was found."""
-    name = in_markdown(str(row["name"]))
-    found = plain("\n".join([str(row.get("reason", "")), *(f"{k}: {v}" for k, v in row.get("inputs", {}).items())]))
-    fence = fence_of(found)
+    name = str(row["name"])
+    found = "\n".join([str(row.get("reason", "")), *(f"{k}: {v}" for k, v in row.get("inputs", {}).items())])
     asks = "EXPRESSION" in script
-    seen = (
-        f"`python {in_markdown(file)}` (attached; needs torch on a Mac; exit 1 means wrong)"
+    needs = (
+        "needs torch on a Mac; exit 1 means wrong"
         if asks
-        else f"`python {in_markdown(file)}` (attached; needs mps-build on Linux; exit 1 means that it was found again)"
+        else "needs mps-build on Linux; exit 1 means that it was found again"
     )
     options = ["--kernel", str(row["name"]), "--seed", str(int(document.get("seed") or 0)), *_large(row)]
     pattern = f"verify_kernels {_target(document)} {' '.join(options)}"
     return "\n".join(
         [
-            f"# [MPS] Metal kernel {name}: {in_markdown(_effect(row))}",
+            f"# [MPS] Metal kernel {in_markdown(name)}: {in_markdown(_effect(row))}",
             "",
-            f"The kernel `{name}` of torch {in_markdown(str(document.get('torch')))} does this:",
+            f"The kernel {in_code(name)} of torch {in_markdown(str(document.get('torch')))} does this:",
             "",
-            fence,
-            found,
-            fence,
+            code_block(found),
             "",
-            f"**To reproduce:** {seen}.",
+            f"**To reproduce:** {in_code(f'python {file}')} (attached; {needs}).",
             "",
             *_explained(document, row),
             "**How it was found:** the kernel's own bitcode, taken from the wheel's metallib, was compiled for a "
             "processor and executed there, its result held against torch on the CPU in float64. "
             "It was not run on a GPU.",
             "",
-            f"`{in_markdown(plain(pattern))}` (mps-build) shows it again; digest of the instructions: "
-            f"`{in_markdown(str(row.get('body', '')))}`.",
+            f"{in_code(pattern)} (mps-build) shows it again; digest of the instructions: "
+            f"{in_code(str(row.get('body', '')))}.",
             "",
         ]
     )

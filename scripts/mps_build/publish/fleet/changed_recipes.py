@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.process import Captured, Command, capture
+from mps_build.common.git import git
+from mps_build.common.process import Captured, capture, neutral_environ
 from mps_build.common.recipe.catalogue import all_recipes, data_root, defaults_file, load_recipe, recipe_file
 from mps_build.common.recipe.defaults import DEFAULTS
 from mps_build.common.recipe.model import Recipe
@@ -54,4 +55,4 @@ def _with_defaults(recipe: Recipe, defaults: Path) -> Recipe | None:
 
 
 def _git(*arguments: str) -> Captured:
-    return capture(Command(argv=("git", *arguments), cwd=data_root()))
+    return capture(git(*arguments, cwd=data_root(), environ=neutral_environ()))

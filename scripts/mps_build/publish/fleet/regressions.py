@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mps_build.common.plain_text import in_markdown, plain
+from mps_build.common.plain_text import code_block, in_code, in_markdown, plain
 from mps_build.common.records.device_record import FAILED
 
 LABEL = "mps-regression"
@@ -50,7 +50,7 @@ def look_at_record(record: Mapping[str, Any], *, recipe: str, place: str, run: s
     torch = record.get("torch") or {}
     commit = str(torch.get("commit") or "an unknown commit")
     version = in_markdown(str(torch.get("version") or "unknown"))
-    where = f"torch {version} at {in_markdown(commit)}, {place}\n\nRun: {run}"
+    where = f"torch {version} at {in_markdown(commit)}, {in_markdown(place)}\n\nRun: {run}"
     verdict_key = _key(recipe, place, "verdict")
     if record.get("partial") or record.get("verdict") not in ("verified", "regressed", "known_issues_only"):
         cause = record.get("cause") or record.get("verdict")
@@ -65,13 +65,14 @@ def look_at_record(record: Mapping[str, Any], *, recipe: str, place: str, run: s
         if case.get("explained"):  # of a simulated device: nothing new, and not well
             continue
         if case["outcome"] in FAILED:
-            text = f"`{_plain(case['id'])}`: {case['outcome']}\n\n{_fenced(case.get('reason') or '')}\n\n{where}"
+            said = _fenced(case.get("reason") or "")
+            text = f"{in_code(str(case['id']))}: {in_markdown(str(case['outcome']))}\n\n{said}\n\n{where}"
             wrong.append(Finding(key=key, title=f"{recipe}: {_plain(case['id'])} fails on {place}", text=text))
         elif case["outcome"] in ("passed", "known", "unexpected_pass"):
             well.add(key)
     many = _key(recipe, place, "many")
     if len(wrong) > _MOST:
-        names = "\n".join(f"- {finding.title}" for finding in wrong[:50])
+        names = "\n".join(f"- {in_markdown(finding.title)}" for finding in wrong[:50])
         title = f"{recipe}: {len(wrong)} cases fail on {place}"
         return Seen(wrong=(Finding(key=many, title=title, text=f"{names}\n\n{where}"),), well=frozenset(well))
     return Seen(wrong=tuple(wrong), well=frozenset(well | {many}))
@@ -83,8 +84,9 @@ def look_at_build(document: Mapping[str, Any], *, recipe: str, run: str) -> Seen
     if not document.get("exit_code"):
         return Seen(wrong=(), well=frozenset({key}))
     triage = document.get("triage") or {}
-    text = f"{_fenced(document.get('error') or '')}\n\nKnown cause: {triage.get('cause') or 'none'}\n\nRun: {run}"
-    title = f"{recipe}: the build fails ({document.get('cause')})"
+    cause = in_markdown(str(triage.get("cause") or "none"))
+    text = f"{_fenced(document.get('error') or '')}\n\nKnown cause: {cause}\n\nRun: {run}"
+    title = f"{recipe}: the build fails ({_plain(document.get('cause'))})"
     return Seen(wrong=(Finding(key=key, title=title, text=text),), well=frozenset())
 
 
@@ -118,7 +120,7 @@ def _key(recipe: str, place: str, what: str) -> str:
 
 def _fenced(text: str) -> str:
     """Return a text that was made elsewhere as a block that cannot end early, nor call anybody."""
-    return "````text\n" + plain(str(text))[:4000].replace("````", "'''") + "\n````"
+    return code_block(str(text)[:4000], "text")
 
 
 def _plain(text: object) -> str:

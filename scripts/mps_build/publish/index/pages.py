@@ -5,22 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from urllib.parse import quote
 
 from packaging.version import Version
 
-from mps_build.common.page import section, table, whole_page
+from mps_build.common.console import human_bytes
+from mps_build.common.page import content_policy, section, table, whole_page
+from mps_build.common.plain_text import in_html
 from mps_build.common.wheels.sets import MatchedSet
 from mps_build.common.wheels.wheel_file import BILL, WheelFile
 
 from .install_lines import conda_lines, pip_lines, uv_lines
 
 SET_ADDRESS, SITE_ADDRESS = "{SET}/", "{SITE}/"
+_SHEET = ":root { color-scheme: light dark } a { overflow-wrap: anywhere }"
 _HEAD = (
-    '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    "<style>:root { color-scheme: light dark } a { overflow-wrap: anywhere }</style>"
+    f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">{content_policy(styles=[_SHEET])}'
+    f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_SHEET}</style>'
 )
 
 
@@ -41,14 +42,14 @@ def project_page(name: str, wheels: Sequence[WheelFile], *, base: str, yanked: M
     rows = []
     for wheel in wheels:
         digest = hashlib.sha256(wheel.metadata).hexdigest()
-        attributes = [f'href="{escape(link(wheel, base))}#sha256={wheel.sha256}"']
+        attributes = [f'href="{in_html(link(wheel, base))}#sha256={wheel.sha256}"']
         if wheel.requires_python:
-            attributes.append(f'data-requires-python="{escape(wheel.requires_python)}"')
+            attributes.append(f'data-requires-python="{in_html(wheel.requires_python)}"')
         # Both names: clients before PEP 714 know only the first.
         attributes += [f'{key}="sha256={digest}"' for key in ("data-dist-info-metadata", "data-core-metadata")]
         if wheel.file in yanked:
-            attributes.append(f'data-yanked="{escape(yanked[wheel.file])}"')
-        rows.append(f"<a {' '.join(attributes)}>{escape(wheel.file)}</a><br>")
+            attributes.append(f'data-yanked="{in_html(yanked[wheel.file])}"')
+        rows.append(f"<a {' '.join(attributes)}>{in_html(wheel.file)}</a><br>")
     body = "\n".join(rows)
     head = f'{_HEAD}<meta name="pypi:repository-version" content="1.1"><title>Links for {name}</title></head>'
     return f"{head}\n<body>\n<h1>Links for {name}</h1>\n{body}\n</body>\n</html>\n"
@@ -98,7 +99,7 @@ def front_page(sets: Sequence[MatchedSet], wheels: Sequence[WheelFile], *, base:
     rows = [_wheel_row(wheel, base, yanked) for wheel in sorted(wheels, key=_age, reverse=True)]
     columns = ("wheel", "size", "sha256", "beside it")
     parts.append(section("All wheels", table(columns, rows, numbers=("size",)), str(len(rows))))
-    return whole_page("PyTorch wheels with MPS", "\n".join([*parts, _SCRIPT]), css=_STYLE)
+    return whole_page("PyTorch wheels with MPS", "\n".join(parts), css=_STYLE, script=_SCRIPT)
 
 
 def _age(wheel: WheelFile) -> tuple[Version, int, str]:
@@ -107,12 +108,12 @@ def _age(wheel: WheelFile) -> tuple[Version, int, str]:
 
 def _set_row(matched: MatchedSet, base: str) -> str:
     place = f"sets/{quote(matched.id)}"
-    members = ", ".join(f"{escape(wheel.name)} {escape(str(wheel.version))}" for wheel in matched.wheels)
+    members = ", ".join(f"{in_html(wheel.name)} {in_html(str(wheel.version))}" for wheel in matched.wheels)
     files = " · ".join(
         f'<a href="{place}/{file}">{file}</a>' for file in ("requirements.txt", "constraints.txt", "dependencies.txt")
     )
     return (
-        f"<tr><td><code>{escape(matched.id)}</code></td><td>{members}</td>"
+        f"<tr><td><code>{in_html(matched.id)}</code></td><td>{members}</td>"
         f'<td class="install"><details><summary>commands</summary>{_commands(matched, base)}<p>{files}</p></details>'
         "</td></tr>"
     )
@@ -120,20 +121,20 @@ def _set_row(matched: MatchedSet, base: str) -> str:
 
 def _commands(matched: MatchedSet, base: str) -> str:
     return "\n".join(
-        f'<h3>{client}</h3>\n<pre class="command" data-set="{escape(matched.id)}">{escape(lines)}</pre>'
+        f'<h3>{client}</h3>\n<pre class="command" data-set="{in_html(matched.id)}">{in_html(lines)}</pre>'
         for client, lines in _clients(matched, base)
     )
 
 
 def _wheel_row(wheel: WheelFile, base: str, yanked: Mapping[str, str]) -> str:
-    note = f' <span class="tag known">yanked: {escape(yanked[wheel.file])}</span>' if wheel.file in yanked else ""
+    note = f' <span class="tag known">yanked: {in_html(yanked[wheel.file])}</span>' if wheel.file in yanked else ""
     beside = " · ".join(
-        f'<a href="{escape(base + quote(name, safe=""))}">{escape(name.removeprefix(wheel.file))}</a>'
+        f'<a href="{in_html(base + quote(name, safe=""))}">{in_html(name.removeprefix(wheel.file))}</a>'
         for name in (*wheel.beside, *([wheel.file + BILL] if wheel.bill is not None else []))
     )
     return (
-        f'<tr><td><a href="{escape(link(wheel, base))}">{escape(wheel.file)}</a>{note}</td>'
-        f'<td class="number">{wheel.size / 1e6:.1f} MB</td><td><code>{wheel.sha256[:16]}…</code></td>'
+        f'<tr><td><a href="{in_html(link(wheel, base))}">{in_html(wheel.file)}</a>{note}</td>'
+        f'<td class="number">{human_bytes(wheel.size)}</td><td><code>{wheel.sha256[:16]}…</code></td>'
         f"<td>{beside}</td></tr>"
     )
 
@@ -150,10 +151,9 @@ def _clients(matched: MatchedSet, base: str) -> tuple[tuple[str, str], ...]:
 
 _STYLE = "td.install { width: 50%; } .tag { white-space: normal; }\n"
 # The lines hold the page's own address, which a static site does not know before it is served.
-_SCRIPT = """<script>
-for (const box of document.querySelectorAll("pre.command")) {
+_SCRIPT = """for (const box of document.querySelectorAll("pre.command")) {
   const site = new URL(".", document.baseURI).href;
   const here = new URL("sets/" + encodeURIComponent(box.dataset.set) + "/", site).href;
   box.textContent = box.textContent.replaceAll("{SET}/", here).replaceAll("{SITE}/", site);
 }
-</script>"""
+"""

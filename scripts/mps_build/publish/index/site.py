@@ -1,38 +1,22 @@
-"""The pages and files of an index, written whole: beside its place first, then moved there."""
+"""The pages and files of an index, written whole: beside its place first, then put there."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mps_build.common.errors import RefusedForSafety, UsageError, reason_of
+from mps_build.common.errors import HostError, RefusedForSafety, UsageError, reason_of
 from mps_build.common.files import copy_whole
 from mps_build.common.opening import NotAFile
 from mps_build.common.wheels.sets import MatchedSet
 from mps_build.common.wheels.wheel_file import BILL, WheelFile, read_wheel
-from mps_build.common.writable import check_writable
 
 from . import pages
+from .place import next_place, take_place
 from .retention import REASON
-from .state import STATE, State
-
-
-def check_place(site: Path) -> None:
-    """Refuse a folder that is not an index of ours: it would be replaced whole.
-
-    Raises:
-        UsageError: it holds something else.
-    """
-    if site.is_symlink():
-        raise UsageError(f"{site} is a symbolic link", hint="name the folder that it leads to with --output")
-    check_writable(site.parent, what="the index", hint="name another folder with --output")
-    if site.exists() and not (site / STATE).is_file() and (not site.is_dir() or any(site.iterdir())):
-        raise UsageError(
-            f"{site} exists and is not an index made by mps-build", hint="name an empty folder with --output"
-        )
+from .state import STATE, State, read_state
 
 
 def write_site(
@@ -43,23 +27,29 @@ def write_site(
     state: State,
     base_url: str | None,
 ) -> None:
-    """Write the index to `site`; `base_url` is where the wheels lie, None to put them into the site itself.
+    """Write the index to `site`, which the caller holds.
+
+    Args:
+        base_url: where the wheels lie; None puts them into the site itself.
 
     Raises:
         RefusedForSafety: a file changed since it was read; the site stays as it was.
+        HostError: what was written is not read back; the site stays as it was.
     """
-    fresh, old = (site.with_name(f".{site.name}.{os.getpid()}{end}") for end in ("", ".old"))
+    fresh = next_place(site)
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
         _fill(fresh, wheels, sets, state, base_url)
+        if read_state(fresh) != state:
+            raise HostError(
+                f"{fresh / STATE} reads otherwise than it was written; {site} stays as it was",
+                hint="check the disk, or what else writes there, then run the same command again",
+            )
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
-    if site.exists():
-        site.rename(old)
-    fresh.rename(site)
-    shutil.rmtree(old, ignore_errors=True)
+    take_place(site)
 
 
 def _fill(
@@ -76,7 +66,7 @@ def _fill(
         _write(folder / "requirements.txt", each.requirements())
         _write(folder / "dependencies.txt", each.dependencies())
     _write(fresh / "index.html", pages.front_page(sets, wheels, base=base_url or "wheels/", yanked=reasons))
-    _write(fresh / STATE, state.text())
+    _write(fresh / STATE, state.text())  # last: a site that has it is whole
 
 
 def _write_simple(folder: Path, wheels: Sequence[WheelFile], *, base: str, yanked: Mapping[str, str]) -> None:

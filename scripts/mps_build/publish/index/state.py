@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,14 @@ class State:
     """File -> the sha256 under which it was published, the day it was yanked, why (`--yank` alone gives a reason).
 
     A file that is in no page any more keeps its place here: whoever pinned its hash must never get other bytes.
+    `deleting` holds the files (with their sha256) that went from the pages and still have to go from the folder of the
+    wheels: a run that was killed in between must not publish them again as new ones.
     """
 
     published: Mapping[str, str] = field(default_factory=dict)
     yanked: Mapping[str, date] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
+    deleting: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the state's file."""
@@ -35,6 +38,7 @@ class State:
             "published": dict(sorted(self.published.items())),
             "yanked": {file: since.isoformat() for file, since in sorted(self.yanked.items())},
             "reasons": dict(sorted(self.reasons.items())),
+            "deleting": dict(sorted(self.deleting.items())),
         }
         return json.dumps(document, indent=1) + "\n"
 
@@ -56,6 +60,7 @@ def read_state(site: Path) -> State:
             published={str(file): str(sha256) for file, sha256 in published.items()},
             yanked={str(file): date.fromisoformat(since) for file, since in document["yanked"].items()},
             reasons={str(file): str(text) for file, text in document.get("reasons", {}).items()},
+            deleting={str(file): str(sha256) for file, sha256 in document.get("deleting", {}).items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
@@ -94,8 +99,8 @@ def withdraw(state: State, names: Collection[str], *, today: date, reason: str) 
             f"--yank {', '.join(unknown)}: no such file was published",
             hint="give the file's whole name, as it is listed",
         )
-    return State(
-        published=state.published,
+    return replace(
+        state,
         yanked={**dict.fromkeys(names, today), **state.yanked},
         reasons={**state.reasons, **dict.fromkeys(names, reason)},
     )
@@ -125,8 +130,19 @@ def still_yanked(wheels: Sequence[WheelFile], state: State) -> dict[str, date]:
     }
 
 
-def after(state: State, wheels: Sequence[WheelFile], *, yanked: Mapping[str, date], deleted: Collection[str]) -> State:
-    """Return the state once `wheels` are published, `yanked` of them withdrawn; what was deleted frees its name."""
+def is_deleted(wheel: WheelFile, state: State) -> bool:
+    """True for a wheel that an earlier run took out of the pages, and was killed before it deleted the file."""
+    return state.deleting.get(wheel.file) == wheel.sha256
+
+
+def after(
+    state: State, wheels: Sequence[WheelFile], *, yanked: Mapping[str, date], deleted: Mapping[str, str]
+) -> State:
+    """Return the state once `wheels` are published, `yanked` of them withdrawn; what is deleted frees its name.
+
+    Args:
+        deleted: file -> sha256 of the wheels that go from their folder next.
+    """
     here = {wheel.file: wheel.sha256 for wheel in wheels}
     published = {file: sha256 for file, sha256 in {**state.published, **here}.items() if file not in deleted}
     gone = {file: since for file, since in state.yanked.items() if file in published and file not in here}
@@ -135,6 +151,7 @@ def after(state: State, wheels: Sequence[WheelFile], *, yanked: Mapping[str, dat
         published=published,
         yanked=all_yanked,
         reasons={file: text for file, text in state.reasons.items() if file in all_yanked},
+        deleting=deleted,
     )
 
 

@@ -21,9 +21,12 @@ from mps_build.common.opening import open_to_append
 from mps_build.common.process import Command
 from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.cache import file_digest
+from mps_build.common.wheels.pip_call import Limits, limits_of_run
 from mps_build.common.workspace import cache_folder, remove_tree
 
 from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of the library
+from ..kept import digests, own_cache, unbelievable
 from ..releases import Release
 from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from .packages import check_host
@@ -40,6 +43,9 @@ from .source import (
     write_if_changed,
 )
 from .torch_build import Torch, build_torch, check_room, first_error
+
+# Measured on two cores: docs/verify/simulated.md.
+FIRST_BUILD = "fetches 0.4 GB, compiles for 7 CPU minutes and takes 2 GB of disk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,7 @@ def build(
     source: Path | None = None,
     rebuild: bool = False,
     offline: bool = False,
+    trust: bool = False,
     jobs: int,
     reporter: Reporter,
 ) -> Built:
@@ -83,17 +90,20 @@ def build(
 
     Args:
         source: the user's tree; None: Debian's source package. rebuild: start from no object.
-        offline: take what was built before, or nothing.
+        offline: take what was built before, or nothing. trust: as `compile_kernels`.
 
     Raises:
         HostError, BuildEnvironmentError, SourceError, PatchError, CompileError: it cannot be built here.
     """
     home = simulation_folder()
+    if home.exists():  # else nothing is written before all checks passed
+        own_cache(home, reporter)
     log = home / "logs" / f"{release.version}.log"
     tree = users_tree(release, source) if source else None
     folder = home / "builds" / f"{release.version}-{digest_of([str(tree)] if release.is_built else str(tree))[:12]}"
     state = digest_of([[path.name, path.read_text(encoding="utf-8")] for path in _ours(release)])
-    if tree is None and not rebuild and (kept := _kept(release, folder, state)) is not None:
+    is_sound = _drop_damaged(folder, reporter)  # also of a user's tree, where ninja would take what is there
+    if tree is None and not rebuild and is_sound and (kept := _kept(release, folder, state)) is not None:
         return kept
     if offline:
         raise BuildEnvironmentError(
@@ -104,7 +114,9 @@ def build(
     check_host(home)
     if torch_home:
         check_room(torch_home)
-    with held(home / "lock", reporter):
+    if tree is None and not (folder / "built.json").is_file():
+        reporter.line(f"the first build {FIRST_BUILD}, below {home}; later starts take seconds")
+    with held(own_cache(home, reporter) / "lock", reporter):
         debian = release.home
         root = make_root(
             home, suite=debian.suite, python=debian.python, packages=release.root, log=log, reporter=reporter
@@ -117,7 +129,10 @@ def build(
         if torch_home:
             torch = build_torch(tree, torch_home, root=root, version=release.version, jobs=jobs, reporter=reporter)
         below = Below(root=root, torch=torch, cpu_seconds=_cpu_seconds() - before)
-        return _compiled(release, below, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter)
+        limits = limits_of_run(trust=trust)
+        return _compiled(
+            release, below, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter, limits=limits
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +145,16 @@ class Below:
 
 
 def _compiled(
-    release: Release, below: Below, tree: Path, folder: Path, *, state: str, jobs: int, log: Path, reporter: Reporter
+    release: Release,
+    below: Below,
+    tree: Path,
+    folder: Path,
+    *,
+    state: str,
+    jobs: int,
+    log: Path,
+    reporter: Reporter,
+    limits: Limits,
 ) -> Built:
     root, torch = below.root, below.torch
     generated = generate(tree, folder.parent.parent / "generated", log=log, reporter=reporter)
@@ -170,7 +194,7 @@ def _compiled(
     )
     from .kernels import compile_kernels  # a start that builds nothing does without
 
-    kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
+    kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter, limits=limits)
     before = _cpu_seconds() - below.cpu_seconds
     try:
         _run_ninja(inputs, folder, jobs=jobs, log=log, reporter=reporter)
@@ -190,6 +214,7 @@ def _compiled(
         "kernels": str(kernels),
         "mm": count,
         "cpu_seconds": spent,
+        "sha256": digests([folder / LIBRARY, *sorted(kernels.glob("*"))]),
     }
     write_whole(folder / "built.json", json.dumps(facts, indent=2) + "\n")
     return Built(
@@ -222,6 +247,25 @@ def _ours(release: Release) -> Iterator[Path]:
     yield from sorted(path for path in RUNTIME.glob("*") if path.is_file())
     yield from (release.patches_root / name for name in release.patches)
     yield from hook_files()
+
+
+def _drop_damaged(folder: Path, reporter: Reporter) -> bool:
+    """Remove what is not what it was when it was built, and say so; False where there was such a file."""
+    note = folder / "built.json"
+    if not note.exists():
+        return True
+    try:
+        facts = read_json(note) if file_digest(note) else {}
+        known, kernels = dict(facts["sha256"]), Path(facts["kernels"])
+    except (OSError, ValueError, KeyError, TypeError):
+        known, kernels = {str(note): None, str(folder / LIBRARY): None}, folder
+    damaged = unbelievable(known)
+    for path in damaged:
+        reporter.line(f"{path} is gone, cut off, changed or another user's: it is made again")
+        path.unlink(missing_ok=True)
+    if kernels != folder and any(path.parent == kernels for path in damaged):
+        remove_tree(kernels)
+    return not damaged
 
 
 def _kept(release: Release, folder: Path, state: str) -> Built | None:

@@ -16,6 +16,7 @@ from ...common.files import write_whole
 from ...common.receipts import fingerprint
 from ...common.reporter import Reporter
 from ...common.wheels.download import fetch_wheel
+from ...common.wheels.pip_call import EXECUTED, LIMITS, Limits
 from ...common.workspace import cache_folder
 from ...kernels.code.compiled import ENTRY, ROW, Code
 from ...kernels.code.compiler import translator_version
@@ -35,15 +36,20 @@ _NAMES: Mapping[str, str] = {**SYMBOLS, **{name: name for name in LIBRARY_CALLS}
 CALLED = tuple(_NAMES.values())
 
 
-def compile_kernels(release: Release, folder: Path, *, log: Path, reporter: Reporter) -> Path:
+def compile_kernels(
+    release: Release, folder: Path, *, log: Path, reporter: Reporter, limits: Limits = EXECUTED
+) -> Path:
     """Return the folder with a file of kernels for each Metal library of the release's wheel; made only once.
 
     It is empty where the release brings all of its kernels as text, and where the index has no wheel of a release that
     is built from a tree: such a tree may be of no release at all.
 
+    Args:
+        limits: of pip, where no digest of the wheel is known.
+
     Raises:
         UsageError, SourceError: the known wheel could not be had.
-        RefusedForSafety: it is not the one that is known.
+        RefusedForSafety: it is not the one that is known; or none is known, and the index gives no hash of it.
     """
     wheel = release.wheel
     if wheel is None:
@@ -54,7 +60,8 @@ def compile_kernels(release: Release, folder: Path, *, log: Path, reporter: Repo
         return home
     requirement, cache = f"torch=={release.version}", cache_folder() / "wheels"
     try:
-        fetched = fetch_wheel(requirement, python=wheel.python, cache=cache, log=log, reporter=reporter)
+        held = LIMITS if wheel.sha256 is not None else limits
+        fetched = fetch_wheel(requirement, python=wheel.python, cache=cache, log=log, reporter=reporter, limits=held)
     except SourceError as error:
         if wheel.sha256 is not None:
             raise

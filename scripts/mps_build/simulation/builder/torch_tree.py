@@ -99,7 +99,7 @@ def _known(tree: Path) -> list[str]:
         return []
     found: list[str] = []
     environ = fetch_environ(os.environ)
-    for words in (("--cached", "--recurse-submodules"), ("--others", "--exclude-standard")):
+    for words in (("--cached", "--recurse-submodules"), ("--others", "--exclude-per-directory=.gitignore")):
         answer = capture(git("-C", str(tree), "ls-files", "-z", *words, environ=environ), timeout_seconds=120)
         if not answer.ok:
             return []

@@ -14,7 +14,8 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.files import write_whole
-from mps_build.common.process import Command, CommandFailed, run_interactive, run_logged
+from mps_build.common.foreground import run_in_foreground
+from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import StepResult, digest_of
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.download import pip_command
@@ -268,4 +269,4 @@ def run(official: Official, argv: Sequence[str], *, environ: Mapping[str, str], 
     found = shutil.which(name, path=whole["PATH"]) if "/" not in name else None
     sys.stdout.flush()
     with kernel_server(official.zig, zig_environ()) as server:
-        return run_interactive(Command(argv=(found or name, *rest), environ={**whole, **server}))
+        return run_in_foreground(Command(argv=(found or name, *rest), environ={**whole, **server}))

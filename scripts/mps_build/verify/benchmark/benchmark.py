@@ -9,10 +9,11 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.console import Console
+from mps_build.common.cores import usable_cores, within_quota
 from mps_build.common.errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.benchmark import BenchmarkRecord, Flag, Row, SkippedRow
-from mps_build.common.records.device_record import to_json, write_record
+from mps_build.common.records.device_record import Concurrency, to_json, write_record
 from mps_build.common.stopping import exit_status
 from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import work_folder
@@ -114,7 +115,7 @@ class Benchmark:
             MeasureRequest(
                 interpreter=target.interpreter.executable,
                 programme=self.programme,
-                environ=target.environ.variables,
+                environ=within_quota(target.environ.variables),
                 folder=self.folder,
                 device=request.device,
                 limits=Limits(
@@ -203,8 +204,11 @@ class Benchmark:
             python=draft.python,
             host=dict(draft.host),
             gpu=dict(draft.gpu),
-            cpu={key: measured.facts.get(key) for key in ("threads", "cores", "cpu_bfloat16") if measured.facts},
+            cpu=_cpu(measured.facts),
             environment=dict(draft.environment),
+            concurrency=Concurrency(cores=usable_cores(), processes=1, threads=int(measured.facts.get("threads") or 1))
+            if measured.facts
+            else None,
             ceilings=measured.ceilings,
             ceilings_of=measured.ceilings_of,
             thermal=self.thermal,
@@ -213,7 +217,7 @@ class Benchmark:
             flags=self._flags(),
             plant=_plant_result(caught, measured, judged) if planted else None,
             plant_hits=measured.plant_hits,
-            notes=(*draft.notes, *measured.notes, *_cpu_notes(measured.facts), *thermal_notes(states)),
+            notes=(*draft.notes, *measured.notes, *_cpu_notes(_cpu(measured.facts)), *thermal_notes(states)),
             started=draft.started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - draft.began, 2),
             rows=rows,
@@ -256,6 +260,12 @@ def _plant_result(caught: bool, measured: Measured, judged: Judged) -> Any:
     if caught:
         return "caught"
     return "not_exercised" if measured.plant_hits == 0 else "missed"
+
+
+def _cpu(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the CPU that the device is timed against; how many cores there are the programme need not know."""
+    found = {key: facts.get(key) for key in ("threads", "cores", "cpu_bfloat16") if facts}
+    return {**found, "cores": found.get("cores") or usable_cores()} if found else {}
 
 
 def _cpu_notes(facts: Mapping[str, Any]) -> list[str]:

@@ -39,6 +39,7 @@ class Asked:
     runs: int
     where: str
     operator: str | None = None
+    trust: bool = False
 
     @property
     def question(self) -> dict[str, str]:

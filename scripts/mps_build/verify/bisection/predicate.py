@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mps_build.common.cores import within_quota
 from mps_build.common.errors import UsageError
 from mps_build.common.process import Command
 from mps_build.common.watched import watched
@@ -68,7 +69,8 @@ class Predicate:
         return _answer(status, command, self.log)
 
     def _environ(self, prepared: Prepared) -> dict[str, str]:
-        environ = {name: value for name, value in self.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        given = within_quota(self.environ)
+        environ = {name: value for name, value in given.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         environ["MPS_BUILD_SUBJECT"] = prepared.subject
         if prepared.python is not None:
             environ["MPS_BUILD_PYTHON"] = str(prepared.python)

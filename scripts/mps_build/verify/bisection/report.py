@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...common.plain_text import in_markdown, markdown_table, plain, with_code
+from ...common.plain_text import in_code, in_markdown, markdown_link, markdown_table, plain, with_code
 from .search import Standing, steps_at_most
 from .state import Stage, State
 from .versions import parse_version
@@ -126,7 +126,7 @@ def markdown(state: State, findings: tuple[Finding, ...]) -> str:
         lines += [f"**{with_code(each.statement)}**", ""]
         lines += [f"- {_linked(one)}" for one in each.suspects]
         if each.comparison:
-            lines.append(f"- [all changes between the two]({each.comparison})")
+            lines.append(f"- {markdown_link('all changes between the two', each.comparison)}")
         if each.stage.note:
             lines.append(f"- {with_code(each.stage.note)}")
         lines += ["", f"{cost(state, each.stage)}.", ""]
@@ -135,7 +135,7 @@ def markdown(state: State, findings: tuple[Finding, ...]) -> str:
 
 
 def _linked(suspect: Suspect) -> str:
-    name = f"[{suspect.subject}]({suspect.link})" if suspect.link else f"`{suspect.subject}`"
+    name = markdown_link(suspect.subject, suspect.link) if suspect.link else in_code(suspect.subject)
     return f"{name} {in_markdown(suspect.title)}".strip()
 
 

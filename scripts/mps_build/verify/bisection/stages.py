@@ -123,7 +123,14 @@ class Stages:
                     f"{end}: pip has no such torch for a Python of this machine",
                     hint="`pip index versions torch` lists them; --index names another index, --python another Python",
                 )
-        self.venvs = Venvs(folder=self.folder, index=index, python_of=python_of, tell=self.reporter.line)
+        self.venvs = Venvs(
+            folder=self.folder,
+            index=index,
+            python_of=python_of,
+            reporter=self.reporter,
+            wants_cuda=self.asked.device == "cuda",
+            trust=self.asked.trust,
+        )
         if kept is not None:
             return kept
         names = sorted(python_of, key=lambda public: parse_version(public) or old)
@@ -210,7 +217,8 @@ class Stages:
             folder=self.folder,
             index=Index(arguments=(), environ=fetch_environ(os.environ)),
             python_of={},
-            tell=self.reporter.line,
+            reporter=self.reporter,
+            trust=self.asked.trust,
         )
         interpreter = next(self.asked.interpreters())
         installed = venvs.install(made, subject=subject, interpreter=interpreter)

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import sys
-import zipfile
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError
-from mps_build.common.opening import open_regular
 from mps_build.common.process import Command, CommandFailed, capture
+from mps_build.common.reporter import Reporter, SilentReporter
 from mps_build.common.wheels.cache import WheelCache, own_folder
-from mps_build.common.wheels.pip_call import LIMITS, QUESTION, limited_pip, run_pip
+from mps_build.common.wheels.members import UnsoundWheel, open_wheel
+from mps_build.common.wheels.pip_call import (
+    LIMITS,
+    QUESTION,
+    Fetched,
+    certificate_fault,
+    limited_pip,
+    limits_of_run,
+    refused_unchecked,
+    run_pip,
+)
 from mps_build.common.workspace import remove_tree
 
+from ..target.torch_build import Asking, choose_build
 from .runner import CannotTest, Prepared
 
 _OPTIONS = ("--disable-pip-version-check", "--no-input")
-_PIP = (*limited_pip(sys.executable), *_OPTIONS)
 _ASKING = (*limited_pip(sys.executable, limits=QUESTION), *_OPTIONS)
 _READY = "ready"
 _GIT_VERSION = re.compile(r"""^git_version\s*(?::[^=]*)?=\s*['"]([0-9a-f]{40})['"]""", re.MULTILINE)
@@ -59,6 +69,8 @@ class Index:
         listed = re.search(r"^Available versions: (.*)$", answer.stdout, re.MULTILINE)
         if listed:
             return tuple(sorted(map(Version, listed[1].split(", "))))
+        if fault := certificate_fault(answer.stderr, wanted="the versions of torch"):
+            raise BuildEnvironmentError(fault[0], hint=fault[1])
         if "No matching distribution" in answer.stderr:
             return ()
         raise BuildEnvironmentError(
@@ -81,13 +93,18 @@ def between(versions: Iterable[Version], old: Version, new: Version) -> tuple[Ve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Venvs:
-    """Makes a venv for each version asked: fetched from the index, with its requirements from pip's own."""
+    """Makes a venv for each version asked: fetched from the index, with its requirements from pip's own.
+
+    `wants_cuda`: the versions are to run on a GPU of NVIDIA's.
+    """
 
     folder: Path
     index: Index
     python_of: Mapping[str, Path]
     seconds: float = 1800.0
-    tell: Callable[[str], None] = lambda line: None
+    trust: bool = False
+    reporter: Reporter = field(default_factory=SilentReporter)
+    wants_cuda: bool = False
 
     def prepare(self, version: str) -> Prepared:
         """Return the version's venv, made or found again.
@@ -108,38 +125,60 @@ class Venvs:
             # Old torch was compiled against numpy 1: https://github.com/pytorch/pytorch/issues/107302
             version = parse_version(wheel.name.split("-")[1])
             limit = ("--constraint", str(self._numpy_1())) if version and version < Version("2.3") else ()
-            argv = (*_PIP, "--python", str(python), "install", *limit, str(wheel))
+            argv = (*self._pip, "--python", str(python), "install", *limit, str(wheel))
             self._run(argv, "pip cannot install it")
             (venv / _READY).write_bytes(os.fsencode(f"{wheel.name}\n"))
         return Prepared(subject=subject, python=python, commit=commit_of(wheel))
+
+    @property
+    def _pip(self) -> tuple[str, ...]:
+        return (*limited_pip(sys.executable, limits=limits_of_run(trust=self.trust)), *_OPTIONS)
 
     def fetch(self, version: str) -> Path:
         """Return a version's wheel, fetched or found again.
 
         Raises:
             CannotTest: the index has none for this machine.
+            RefusedForSafety: the index gives no hash of it.
         """
         kept = WheelCache(own_folder(self.folder / "wheels") / version)
-        if found := kept.get(version):
+        if found := kept.get(version, unchecked=self.trust):
             return found
         with kept.beside() as fresh:
-            python = (*_PIP, "--python", str(self.python_of[version]))
+            python = (*self._pip, "--python", str(self.python_of[version]))
             argv = (*python, "download", "--no-deps", "--only-binary=:all:", "--pre", "-d", str(fresh))
-            self._run((*argv, *self.index.arguments, f"torch=={version}"), "pip cannot fetch it")
-            return kept.put(version, next(fresh.glob("*.whl")))
+            asking = Asking(
+                pip=Path(sys.executable),
+                python=self.python_of[version],
+                system=platform.system(),
+                environ=self.index.environ,
+                log=self.folder / "install.log",
+                reporter=self.reporter,
+                options=("--pre", *self.index.arguments),
+                wants_cuda=self.wants_cuda,
+            )
+            wanted = choose_build(f"torch=={version}", asking)
+            fetched = self._run((*argv, *self.index.arguments, wanted), "pip cannot fetch it")
+            unchecked = any(each.hash is None for each in fetched)
+            return kept.put(version, next(fresh.glob("*.whl")), unchecked=unchecked)
 
     def _numpy_1(self) -> Path:
         path = self.folder / "numpy_1.txt"
         path.write_text("numpy<2\n")
         return path
 
-    def _run(self, argv: tuple[str, ...], what: str) -> None:
+    def _run(self, argv: tuple[str, ...], what: str) -> tuple[Fetched, ...]:
         environ = {**self.index.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             command = Command(argv=argv, environ=environ)
             limits = replace(LIMITS, total_seconds=self.seconds)
-            run_pip(command, log=self.folder / "install.log", tell=self.tell, limits=limits)
+            return run_pip(command, log=self.folder / "install.log", tell=self.reporter.line, limits=limits)
         except CommandFailed as failure:
+            text = "\n".join(failure.tail)
+            if unchecked := refused_unchecked(text, wanted=argv[-1]):
+                raise unchecked from failure
+            if fault := certificate_fault(text, wanted=argv[-1]):
+                raise BuildEnvironmentError(fault[0], hint=fault[1]) from failure
             said = next((line for line in reversed(failure.tail) if "error" in line.lower()), None)
             raise CannotTest(f"{what}: {said or ' '.join(failure.tail[-1:])}") from failure
 
@@ -147,9 +186,9 @@ class Venvs:
 def commit_of(wheel: Path) -> str | None:
     """Return the commit that a wheel of torch says it was built from; None if it does not say."""
     try:
-        with open_regular(wheel) as file, zipfile.ZipFile(file) as archive:
-            text = archive.read("torch/version.py").decode("utf-8", "replace")
-    except (OSError, KeyError, zipfile.BadZipFile):
+        with open_wheel(wheel) as members:
+            text = members.read("torch/version.py").decode("utf-8", "replace")
+    except (OSError, UnsoundWheel):
         return None
     match = _GIT_VERSION.search(text)
     return match[1] if match else None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from mps_build.common.page import section, table, whole_page
-from mps_build.common.plain_text import in_markdown, markdown_table, plain
+from mps_build.common.plain_text import in_html, in_markdown, markdown_table, plain
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 
 from . import bars
@@ -30,7 +29,7 @@ _WINOGRAD = (
 def render(record: BenchmarkRecord) -> str:
     """Return the page; its first line of text is what the run can say at all."""
     parts = (
-        f'<p class="statement">{escape(record.statement)}</p>',
+        f'<p class="statement">{in_html(record.statement)}</p>',
         _verdict(record),
         f'<section class="picture">{_inline(record)}</section>' if _has_models(record) else "",
         _rows(record, "Models", [row for row in record.rows if row.mode != "kernel"]),
@@ -58,11 +57,11 @@ def _verdict(record: BenchmarkRecord) -> str:
     withheld = sum(row.ratio is None for row in record.rows)
     found = len(record.rows) - withheld
     said = f"{found} {'row' if found == 1 else 'rows'} measured" + (f", {withheld} withheld" if withheld else "")
-    lines = [f"<p>{escape(record.message or said)}</p>"] if record.message == said else [f"<p>{escape(said)}.</p>"]
+    lines = [f"<p>{in_html(record.message or said)}</p>"] if record.message == said else [f"<p>{in_html(said)}.</p>"]
     if record.message and record.cause != "interrupted":
-        lines.append(f"<p>{escape(record.message)}</p>")
-    lines += [f'<p class="next">{escape(note)}</p>' for note in record.notes]
-    return f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>{"".join(lines)}</div>'
+        lines.append(f"<p>{in_html(record.message)}</p>")
+    lines += [f'<p class="next">{in_html(note)}</p>' for note in record.notes]
+    return f'<div class="verdict {tone}"><h1>{in_html(headline(record))}</h1>{"".join(lines)}</div>'
 
 
 def _inline(record: BenchmarkRecord) -> str:
@@ -90,12 +89,13 @@ def _row(row: Row, most: float) -> str:
     times = [_time(row.seconds.get(side)) for side in ("cpu", "device")]
     first = _time(row.first_step_seconds.get("device"))
     tone = "idle" if row.outcome == "measured" else "bad"
-    doubt = f'<span class="tag {tone}">{escape(doubts(row))}</span>' if doubts(row) else ""
-    reaches = escape(achieved(row)).replace(", ", "<br>")
-    reduced = f"<small>reduced: {escape(row.reduced)}</small>" if row.reduced else ""
+    doubt = f'<span class="tag {tone}">{in_html(doubts(row))}</span>' if doubts(row) else ""
+    reaches = in_html(achieved(row)).replace(", ", "<br>")
+    reduced = f"<small>reduced: {in_html(row.reduced)}</small>" if row.reduced else ""
     return (
-        f'<tr><td class="name">{escape(title(row))}<small>{escape(shape(row))}, {escape(dtypes(row))}</small>{reduced}'
-        f'</td><td>{escape(row.mode)}</td><td class="number">{escape(ratio(row))}</td>'
+        f'<tr><td class="name">{in_html(title(row))}'
+        f"<small>{in_html(shape(row))}, {in_html(dtypes(row))}</small>{reduced}"
+        f'</td><td>{in_html(row.mode)}</td><td class="number">{in_html(ratio(row))}</td>'
         f'<td class="range">{_range(row, most)}</td>'
         f'<td class="number">{times[0]}</td><td class="number">{times[1]}</td>'
         f'<td class="number">{first}</td><td class="number">{reaches}</td><td>{doubt}</td></tr>'
@@ -120,14 +120,14 @@ def _time(seconds: float | None) -> str:
 
 def _doubts(record: BenchmarkRecord) -> str:
     rows = [
-        f"<tr><td>{escape(title(row))} {escape(row.mode)}</td><td><span class='tag bad'>{escape(name)}</span></td>"
-        f'<td class="what">{escape(text)}</td></tr>'
+        f"<tr><td>{in_html(title(row))} {in_html(row.mode)}</td><td><span class='tag bad'>{in_html(name)}</span></td>"
+        f'<td class="what">{in_html(text)}</td></tr>'
         for row in record.rows
         for name, text in _said(row)
     ]
     rows += [
-        f"<tr><td>the whole run</td><td><span class='tag bad'>{escape(flag.id)}</span></td>"
-        f'<td class="what">{escape(flag.text)}</td></tr>'
+        f"<tr><td>the whole run</td><td><span class='tag bad'>{in_html(flag.id)}</span></td>"
+        f'<td class="what">{in_html(flag.text)}</td></tr>'
         for flag in record.flags
     ]
     return _section("Doubts", table(("row", "doubt", "what"), rows), rows)
@@ -148,7 +148,7 @@ def _ceilings(record: BenchmarkRecord) -> str:
         shown = f"{value / 1e12:.3g} TFLOP/s" if is_flops else f"{value / 1e9:.4g} GB/s"
         what = f"matrix product, {dtype}" if is_flops else "copy, read and written both counted"
         how = record.ceilings_of.get(name, "")
-        rows.append(f'<tr><td>{what}</td><td class="number">{shown}</td><td class="what">{escape(how)}</td></tr>')
+        rows.append(f'<tr><td>{what}</td><td class="number">{shown}</td><td class="what">{in_html(how)}</td></tr>')
     body = table(("operation", "at most", "how"), rows, numbers=("at most",)) + _WINOGRAD
     return _section("What this device reaches at most, as its own libraries show it", body, rows)
 
@@ -156,7 +156,7 @@ def _ceilings(record: BenchmarkRecord) -> str:
 def _pairs(record: BenchmarkRecord) -> list[str]:
     threads = f"{record.cpu.get('threads')} threads on {record.cpu.get('cores')} cores" if record.cpu else ""
     found = [*facts(record), ("CPU", threads), *_thermal(record)]
-    return [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in found if value]
+    return [f"<dt>{in_html(name)}</dt><dd>{in_html(value)}</dd>" for name, value in found if value]
 
 
 def _thermal(record: BenchmarkRecord) -> Iterator[tuple[str, str]]:
@@ -170,9 +170,11 @@ def _thermal(record: BenchmarkRecord) -> Iterator[tuple[str, str]]:
 
 
 def _skipped(record: BenchmarkRecord) -> str:
-    rows = [f"<tr><td>{escape(s.name)} {escape(s.mode)}</td><td>{escape(s.reason)}</td></tr>" for s in record.skipped]
+    rows = [
+        f"<tr><td>{in_html(s.name)} {in_html(s.mode)}</td><td>{in_html(s.reason)}</td></tr>" for s in record.skipped
+    ]
     why = "interrupted before it" if record.partial else "the run stopped before it"
-    rows += [f"<tr><td>{escape(name.replace(':', ' '))}</td><td>{why}</td></tr>" for name in record.missing]
+    rows += [f"<tr><td>{in_html(name.replace(':', ' '))}</td><td>{why}</td></tr>" for name in record.missing]
     return table(("row", "why"), rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mps_build.common.plain_text import markdown_table
+from mps_build.common.plain_text import Markdown, markdown_table
 from mps_build.common.records.device_record import Simulated
 
 from ..explanations import Explanation, active_explanations
@@ -41,7 +41,7 @@ def findings_page(rows: Sequence[Explanation], figures: Iterable[Mapping[str, An
         cells = [(row.id, _title(row), row.macos or "", _where(row), str(len(row.cases)), row.reason) for row in mine]
         columns = ("id", "what", "macOS", "where", "cases", "why")
         parts += [f"## {title}", ""]
-        parts += [*markdown_table(columns, [tuple(map(_cell, each)) for each in cells]), ""]
+        parts += [*markdown_table(columns, [tuple(map(Markdown, each)) for each in cells]), ""]
     parts += [
         "## Scripts",
         "",
@@ -80,7 +80,7 @@ def _measured(figures: Iterable[Mapping[str, Any]]) -> list[str]:
             name,
             f"{row['median']:g} {row['unit']}",
             str(row.get("versions", "")),
-            f"`{row['command']}`",
+            Markdown(f"`{row['command']}`"),
             str(row["date"]),
         )
         for name in _FIGURES
@@ -95,7 +95,3 @@ def _title(row: Explanation) -> str:
 
 def _where(row: Explanation) -> str:
     return ", ".join(f"`{line.removeprefix(_TREE).removeprefix('operations/')}`" for line in row.lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mps_build.common.plain_text import markdown_table
+from mps_build.common.plain_text import Markdown, markdown_table
 
 from ..history import HistoryReasons, Line, Report, share_shown
 
@@ -61,10 +61,10 @@ def history_page(
             [
                 (
                     line.report.id,
-                    line.report.title.replace("|", "\\|"),
+                    Markdown(line.report.title),
                     *(line.answers.get(macos, "not asked") for macos in versions),
                     _CAUSES[line.reason.cause] if line.reason else "",
-                    line.reason.why if line.reason else "",
+                    Markdown(line.reason.why if line.reason else ""),
                 )
                 for line in lines
             ],
@@ -72,6 +72,9 @@ def history_page(
         "",
         "## Cases of a report that fail by another fault",
         "",
-        *markdown_table(("report", "why it is not counted"), sorted(reasons.other.items())),
+        *markdown_table(
+            ("report", "why it is not counted"),
+            [(name, Markdown(why)) for name, why in sorted(reasons.other.items())],
+        ),
     ]
     return "\n".join(parts).rstrip() + "\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
 
 from mps_build.common.console import as_called
 from mps_build.common.page import section, table, whole_page
+from mps_build.common.plain_text import html_link, in_html
 from mps_build.common.records.device_record import Case, Record
 
 from .words import by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
@@ -31,7 +31,7 @@ def render(record: Record) -> str:
     """Return the page; its first line of text is what the run can say at all."""
     body = "\n".join(
         (
-            f'<p class="statement">{escape(record.statement)}</p>',
+            f'<p class="statement">{in_html(record.statement)}</p>',
             _verdict(record),
             _bad(record),
             _explained(record),
@@ -40,7 +40,7 @@ def render(record: Record) -> str:
             _facts(record),
             _slowest(record),
             _all_cases(record),
-            f"<footer>Written by {escape(record.tool)} from a record of schema {escape(record.schema_)}.</footer>",
+            f"<footer>Written by {in_html(record.tool)} from a record of schema {in_html(record.schema_)}.</footer>",
         )
     )
     title = f"{headline(record)}: torch {record.torch.version or ''} on {record.device}"
@@ -52,22 +52,22 @@ def _verdict(record: Record) -> str:
     following = (
         f'<p class="next">Next: {_with_code(as_called(record.hint))}</p>' if record.hint and record.exit_code else ""
     )
-    notes = "".join(f'<p class="next">{escape(note)}</p>' for note in record.notes)
+    notes = "".join(f'<p class="next">{in_html(note)}</p>' for note in record.notes)
     return (
-        f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>'
-        f"<p>{escape(sentence(record))}</p>{following}{notes}</div>"
+        f'<div class="verdict {tone}"><h1>{in_html(headline(record))}</h1>'
+        f"<p>{in_html(sentence(record))}</p>{following}{notes}</div>"
     )
 
 
 def _with_code(text: str) -> str:
     """Return text with what stands in back quotes as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", in_html(text))
 
 
 def _bad(record: Record) -> str:
     cases = [case for case in record.cases if case.is_new]
     rows = [
-        f"<tr><td><code>{escape(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
+        f"<tr><td><code>{in_html(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
         f'<td class="what">{_reason(case)}</td></tr>'
         for case in cases
     ]
@@ -79,11 +79,11 @@ def _explained(record: Record) -> str:
     for case in record.cases:
         if (found := case.explained) is None:
             continue
-        name = f"<code>{escape(found.id)}</code>"
-        link = f'<a href="{escape(found.link, quote=True)}">{name}</a>' if found.link else name
+        name = f"<code>{in_html(found.id)}</code>"
+        link = html_link(found.link or "", name)
         rows.append(
-            f"<tr><td><code>{escape(case.id)}</code></td><td>{_tag(case)}</td><td>{escape(found.letter)}</td>"
-            f'<td>{link}</td><td class="what">{escape(found.reason)}</td></tr>'
+            f"<tr><td><code>{in_html(case.id)}</code></td><td>{_tag(case)}</td><td>{in_html(found.letter)}</td>"
+            f'<td>{link}</td><td class="what">{in_html(found.reason)}</td></tr>'
         )
     columns = ("case", "outcome", "letter", "explanation", "why")
     return _section("Explained failures", columns, rows, plural(len(rows), "case"))
@@ -98,9 +98,9 @@ def _known(record: Record) -> str:
             continue
         fixed = f"; fixed by {row.fixed_by}" if row.fixed_by else ""
         rows.append(
-            f"<tr><td><code>{escape(case.id)}</code></td><td>{_tag(case)}</td>"
-            f'<td><a href="{escape(row.link, quote=True)}">{escape(row.id)}</a></td><td>{escape(row.since)}</td>'
-            f'<td class="what">{escape(row.title)}: {escape(row.reason)}{escape(fixed)}</td></tr>'
+            f"<tr><td><code>{in_html(case.id)}</code></td><td>{_tag(case)}</td>"
+            f"<td>{html_link(row.link, in_html(row.id))}</td><td>{in_html(row.since)}</td>"
+            f'<td class="what">{in_html(row.title)}: {in_html(row.reason)}{in_html(fixed)}</td></tr>'
         )
     columns = ("case", "outcome", "issue", "since", "what")
     return _section("Known issues", columns, rows, plural(len(rows), "case"))
@@ -117,7 +117,7 @@ def _layers(record: Record) -> str:
         bar = "".join(f'<span class="{tone}" style="flex:{number}"></span>' for tone, number in shares if number)
         seconds = sum(case.seconds or 0.0 for case in cases)
         rows.append(
-            f'<tr><td>{escape(layer)}</td><td class="shares"><div class="bar">{bar}</div></td>'
+            f'<tr><td>{in_html(layer)}</td><td class="shares"><div class="bar">{bar}</div></td>'
             f'<td class="number">{shares[0][1]} of {len(cases)}</td><td class="number">{seconds:.1f} s</td></tr>'
         )
     legend = (
@@ -129,14 +129,14 @@ def _layers(record: Record) -> str:
 
 
 def _facts(record: Record) -> str:
-    pairs = [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(record)]
+    pairs = [f"<dt>{in_html(name)}</dt><dd>{in_html(value)}</dd>" for name, value in facts(record)]
     return section("What was run on what", f"<dl>{''.join(pairs)}</dl>") if pairs else ""
 
 
 def _slowest(record: Record) -> str:
     cases = sorted((case for case in record.cases if case.seconds), key=lambda case: -(case.seconds or 0))[:_SLOWEST]
     rows = [
-        f"<tr><td><code>{escape(case.id)}</code></td><td>{escape(case.layer)}</td>"
+        f"<tr><td><code>{in_html(case.id)}</code></td><td>{in_html(case.layer)}</td>"
         f'<td class="number">{_seconds(case)}</td></tr>'
         for case in cases
     ]
@@ -145,8 +145,8 @@ def _slowest(record: Record) -> str:
 
 def _all_cases(record: Record) -> str:
     rows = [
-        f'<tr data-outcome="{case.outcome}"><td><code>{escape(case.id)}</code>{_why_skipped(case)}</td>'
-        f"<td>{escape(case.layer)}</td>"
+        f'<tr data-outcome="{case.outcome}"><td><code>{in_html(case.id)}</code>{_why_skipped(case)}</td>'
+        f"<td>{in_html(case.layer)}</td>"
         f"<td>{_issues(case)}</td><td>{_tag(case)}</td>"
         f'<td class="number">{_meter(case)}</td><td class="number">{_seconds(case)}</td></tr>'
         for case in record.cases
@@ -157,7 +157,7 @@ def _all_cases(record: Record) -> str:
 
 def _reason(case: Case) -> str:
     """Return why a case failed, with its line ends; a text that was quoted on its way has them as two letters."""
-    return escape((case.reason or "").replace("\\n", "\n"))
+    return in_html((case.reason or "").replace("\\n", "\n"))
 
 
 def _why_skipped(case: Case) -> str:
@@ -182,7 +182,7 @@ def _tag(case: Case) -> str:
 
 def _issues(case: Case) -> str:
     links = [(issue, issue_link(issue)) for issue in case.issue]
-    return ", ".join(f'<a href="{link}">#{escape(issue)}</a>' if link else escape(issue) for issue, link in links)
+    return ", ".join(html_link(link, f"#{in_html(issue)}") if link else in_html(issue) for issue, link in links)
 
 
 def _section(title: str, columns: Sequence[str], rows: Sequence[str], aside: str = "", name: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mps_build.common.console import as_called
-from mps_build.common.plain_text import in_code, markdown_table, plain, with_code
+from mps_build.common.plain_text import Markdown, in_code, markdown_link, markdown_table, plain, with_code
 from mps_build.common.records.device_record import FAILED, Case, Record
 
 from .words import by_layer, facts, headline, issue_link, sentence
@@ -18,7 +18,7 @@ def render(record: Record) -> str:
     parts = [with_code(record.statement), "", f"## {headline(record)}", "", with_code(sentence(record)), ""]
     if record.hint and record.exit_code:
         parts += [f"Next: {with_code(as_called(record.hint))}", ""]
-    parts += _table(("", ""), [(f"**{name}**", _text(value)) for name, value in facts(record)])
+    parts += _table(("", ""), [(Markdown(f"**{name}**"), _short(value)) for name, value in facts(record)])
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]
     parts += _cases("New failures", [case for case in record.cases if case.is_new])
@@ -32,9 +32,9 @@ def render(record: Record) -> str:
                 (
                     in_code(case.id),
                     case.outcome.replace("_", " "),
-                    f"[{row.id}]({row.link})",
+                    markdown_link(row.id, row.link),
                     row.since,
-                    _text(row.title),
+                    _short(row.title),
                 )
             )
     if rows:
@@ -56,7 +56,7 @@ def _layers(record: Record) -> list[str]:
 def _cases(title: str, cases: list[Case]) -> list[str]:
     if not cases:
         return []
-    rows = [(in_code(case.id), _issues(case), case.outcome, _text(case.reason)) for case in cases[:_SHOWN]]
+    rows = [(in_code(case.id), _issues(case), case.outcome, _short(case.reason)) for case in cases[:_SHOWN]]
     more = [f"and {len(cases) - _SHOWN} more: see the record", ""] if len(cases) > _SHOWN else []
     return [f"### {title}", "", *_table(("case", "issue", "outcome", "what"), rows), *more]
 
@@ -66,21 +66,20 @@ def _explained(record: Record) -> list[str]:
     for case in record.cases:
         if case.explained is not None:
             name = in_code(case.explained.id)
-            link = f"[{name}]({case.explained.link})" if case.explained.link else name
-            rows.append((in_code(case.id), case.outcome, case.explained.letter, link, _text(case.explained.reason)))
+            link = markdown_link(name, case.explained.link or "")
+            rows.append((in_code(case.id), case.outcome, case.explained.letter, link, _short(case.explained.reason)))
     more = [f"and {len(rows) - _SHOWN} more: see the record", ""] if len(rows) > _SHOWN else []
     columns = ("case", "outcome", "letter", "explanation", "why")
     return ["### Explained failures", "", *_table(columns, rows[:_SHOWN]), *more] if rows else []
 
 
-def _issues(case: Case) -> str:
+def _issues(case: Case) -> Markdown:
     links = [(issue, issue_link(issue)) for issue in case.issue]
-    return ", ".join(f"[#{issue}]({link})" if link else _text(issue) for issue, link in links)
+    return Markdown(", ".join(markdown_link(f"#{issue}" if link else issue, link or "") for issue, link in links))
 
 
-def _text(text: str | None) -> str:
-    short = " ".join(plain(text or "").split())[:300]
-    return short.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'").replace("*", "\\*")
+def _short(text: str | None) -> str:
+    return " ".join((text or "").split())[:300]
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.cores import within_quota
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import load_json
 from mps_build.common.plain_text import plain
@@ -93,7 +94,9 @@ def _reduced(suite: Path, record: Record, case: Case, asking: Asking, said: str)
         argv = [str(asking.python), "-W", "ignore", "-m", "device_suite.reduction", f"--output={output}"]
         argv += [f"--{key}={value}" for key, value in options.items()]
         argv += [] if asking.device or asking.plant else ["--or-record"]
-        command = Command(argv=(*argv, "--", case.id), cwd=suite, environ=suite_environ(os.environ).variables)
+        command = Command(
+            argv=(*argv, "--", case.id), cwd=suite, environ=within_quota(suite_environ(os.environ).variables)
+        )
         done = capture(command, timeout_seconds=SECONDS + _STARTING)
         if not output.is_file():
             last = (done.stderr.strip().splitlines() or ["it did not end in time" if done.timed_out else "it ended"])[

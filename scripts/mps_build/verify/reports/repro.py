@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from mps_build.common.plain_text import fence_of, in_markdown, plain
+from mps_build.common.plain_text import code_block, fence_of, in_code, in_html, in_markdown, markdown_table, plain
 from mps_build.common.records.device_record import Case, Record
 
 from .words import facts as facts_of_record
@@ -56,23 +56,20 @@ def render_issue(
     frame; then the text tells how to make it, and does not hold it.
     """
     links = ", ".join(issue_link(issue) or in_markdown(issue) for issue in case.issue)
-    name, found = in_markdown(case.id), plain(_found(case))[:MOST_FOUND]
-    fence = fence_of(found)
     lines = [
         f"# {title(record, case, facts or {})}",
         "",
-        f"`{name}` gives a wrong answer on `{record.device}` with torch {in_markdown(str(record.torch.version))}.",
+        f"{in_code(case.id)} gives a wrong answer on {in_code(record.device)} "
+        f"with torch {in_markdown(str(record.torch.version))}.",
         in_markdown(_caveat(record)),
         "",
         "**Expected:** what float64 on the CPU gives, within the rounding of the dtype and the number of terms.",
         "",
         "**Found:**",
         "",
-        fence,
-        found,
-        fence,
+        code_block(plain(_found(case))[:MOST_FOUND]),
         "",
-        f"**To reproduce:** `python {in_markdown(file)}` (attached; torch and the standard library only; exit 1 means "
+        f"**To reproduce:** {in_code(f'python {file}')} (attached; torch and the standard library only; exit 1 means "
         "wrong).",
         "",
     ]
@@ -84,9 +81,8 @@ def render_issue(
     if known := next((row for row in record.known_issues if row.id == case.known_issue), None):
         sentence = f"Known as {known.link} ({known.title}), since {known.since}."
         lines += [in_markdown(sentence), ""]
-    lines += ["**Versions**", "", "| | |", "|---|---|"]
     shown = [(name, value) for name, value in facts_of_record(record) if name not in ("started", "time")]
-    lines += [f"| {in_markdown(name)} | {in_markdown(value)} |" for name, value in shown]
+    lines += ["**Versions**", "", *markdown_table(("", ""), shown)]
     lines += ["", *_script_lines(record, case, script, file, why_long), ""]
     return "\n".join(lines)
 
@@ -97,10 +93,10 @@ def _script_lines(record: Record, case: Case, script: str, file: str, why_long: 
         return [
             f"The script is long, since the case could not be cut down ({in_markdown(why_long)}). It is attached with "
             f"the record (record.json of {in_markdown(record.started[:10])}, {in_markdown(record.tool)}); "
-            f"`{in_markdown(command)}` writes it again.",
+            f"{in_code(command)} writes it again.",
         ]
     fence = fence_of(script)
-    head = f"<details><summary>{in_markdown(file)}</summary>"
+    head = f"<details><summary>{in_html(file)}</summary>"
     return [head, "", f"{fence}python", script.rstrip(), fence, "", "</details>"]
 
 
@@ -109,7 +105,9 @@ def title(record: Record, case: Case, facts: Mapping[str, str]) -> str:
     effect = facts.get("effect") or _effect(case)
     said = [facts[key] for key in ("operator", "dtype", "condition") if facts.get(key)] or [case.id]
     text = f"{', '.join(said)}: {effect}"
-    return f"[{record.device.upper()}] " + in_markdown(textwrap.shorten(plain(text), MOST_TITLE, placeholder=" …"))
+    return f"[{in_markdown(record.device.upper())}] " + in_markdown(
+        textwrap.shorten(plain(text), MOST_TITLE, placeholder=" …")
+    )
 
 
 def _effect(case: Case) -> str:

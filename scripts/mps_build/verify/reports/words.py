@@ -107,6 +107,7 @@ def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
         ("Mac", " ".join(str(host[key]) for key in ("model", "chip") if host.get(key))),
         ("macOS", " ".join(str(host[key]) for key in ("macos", "build") if host.get(key))),
         ("memory", f"{host['memory_gb']} GB" if host.get("memory_gb") else ""),
+        ("processes", _processes(record)),
         ("Metal", str(host.get("metal") or "")),
         ("Python", " ".join(filter(None, (record.python.version, record.python.machine))) if record.python else ""),
         ("started", record.started.replace("T", " ").replace("+00:00", " UTC")),
@@ -129,6 +130,13 @@ def _simulated(record: Record | BenchmarkRecord) -> str:
     if simulated is None:
         return ""
     return f"PyTorch {simulated.release}'s host code, as on macOS {simulated.macos}{simulated.below}"
+
+
+def _processes(record: Record | BenchmarkRecord) -> str:
+    together = record.concurrency
+    if together is None:
+        return ""
+    return f"{together.processes}, {plural(together.threads, 'thread')} each, on {plural(together.cores, 'core')}"
 
 
 def _short(text: str) -> str:

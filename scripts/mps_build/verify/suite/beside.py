@@ -72,5 +72,6 @@ def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
     run.collected = sum(part.collected for part in parts)
     run.own = sum(part.own for part in parts)
     run.faults = sum(part.faults for part in parts)
+    run.threads = max((part.threads for part in parts if part.threads is not None), default=None)
     run.stopped = next((part.stopped for part in parts if part.stopped), None)
     run.refused = next((part.refused for part in parts if part.refused), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from mps_build.common.records.device_record import FAILED, Case, Result
 
+from .alone import Alone, ask_alone
 from .beside import run_beside
 from .child import SUMMARY, ChildEnd, run_child
 from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_row, last_lines, signal_name
@@ -19,6 +21,11 @@ from .suite_request import SuiteRequest, layer_of, suite_command
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
+# Beside the file of outcomes: how often the plant has fired, in 8 bytes (tests/device/device_suite/plants.py).
+HITS_SUFFIX = ".hits"
+# How often the CPU is asked whether it dies in a case too. Where it is the device, it has died once: a kernel that
+# reads memory which is not its own does not die each time.
+_TRIES = {"cpu": 3}
 
 
 def run_suite(
@@ -33,8 +40,9 @@ def run_suite(
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
     then named. With `jobs` there are several such processes, each with its part of the cases; a plant and a run that
-    is resumed have one. With a plant the run stops at the first failure after the plant's
-    first hit: what fails before fails by itself. It also stops where the machine is at fault.
+    is resumed have one. With a plant the run stops at the first case that fails with a hit in it and passes without
+    the plant. It also stops where the machine is at fault. A case in which the CPU dies too has no reference: it is
+    skipped.
     """
     run = run or SuiteRun()
     request.folder.mkdir(parents=True, exist_ok=True)
@@ -84,9 +92,11 @@ class _GroupRun:
         self._expected: list[str] | None = None
         self._seen: dict[str, None] = {}
         self._file_of: dict[str, str] = {}
-        self._hits: int | None = (
-            None  # of the plant, in this child so far; None: the file does not count, or says nothing
-        )
+        # Of the plant, in this child: so far, and before the case. None: the file does not count, or says nothing.
+        self._hits: int | None = None
+        self._hits_before: int | None = None
+        self._outcomes = self._request.folder / f"{self._file_name}.outcomes.jsonl"
+        self._suspect: str | None = None  # the case that failed with a hit in it
         self._uncollected = False  # a file of the child could not be imported: its exit status says so each time
 
     def go(self) -> bool:
@@ -130,12 +140,15 @@ class _GroupRun:
         request = self._request
         name = f"{self._file_name}.{number}"
         self._uncollected = False
-        self._hits = None
-        outcomes = request.folder / f"{name}.outcomes.jsonl"
+        self._hits = self._hits_before = self._suspect = None
+        self._outcomes = request.folder / f"{name}.outcomes.jsonl"
+        command = suite_command(
+            request, self._files_from(after), known=self._asked.known, outcomes=self._outcomes, after=after
+        )
         return run_child(
-            suite_command(request, self._files_from(after), known=self._asked.known, outcomes=outcomes, after=after),
+            command,
             log=request.folder / f"{name}.log",
-            outcomes=outcomes,
+            outcomes=self._outcomes,
             limits=request.limits,
             on_event=self._on_event,
             on_output=self._judge_output,
@@ -144,21 +157,38 @@ class _GroupRun:
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         kind = event.get("event")
+        if kind == "started":
+            self._hits_before = self._hits
         self._hits = event.get("plant_hits", self._hits)
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
             self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
             self._run.files |= {case_id: self._file_of.get(case_id, "") for case_id in self._expected}
             self._run.collected += sum(case_id not in self._seen for case_id in self._expected)
+        elif kind == "session" and isinstance(threads := event.get("threads"), int):
+            self._run.threads = max(self._run.threads or 0, threads)
         elif kind == "uncollected":
             self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))
         elif kind == "plant" and event.get("hits") is not None:
-            self._hits = int(event["hits"])
-            self._run.plant_hits = (self._run.plant_hits or 0) + self._hits
+            self._count_hits(int(event["hits"]))
         elif kind == "finished":
             self._add(case_of_event(event, self._layer, self._request.known))
 
-    def _add(self, case: Case, *, died: bool = False) -> None:
+    def _count_hits(self, hits: int) -> None:
+        self._hits = hits
+        self._run.plant_hits = (self._run.plant_hits or 0) + hits
+
+    def _take_hits_of_the_dead(self) -> None:
+        """Read how often the plant had fired when the process died; unknown where its file does not count."""
+        file = self._outcomes.with_suffix(HITS_SUFFIX)
+        if self._request.plant is None:
+            return
+        if file.is_file():
+            self._count_hits(int.from_bytes(file.read_bytes()[:8], sys.byteorder))
+        else:
+            self._hits = None
+
+    def _add(self, case: Case) -> None:
         if case.id in self._seen:
             return
         self._seen[case.id] = None
@@ -166,14 +196,16 @@ class _GroupRun:
         case = case.model_copy(update={"file": self._file_of.get(case.id, alone)})
         self._run.cases.append(case)
         if case.outcome in FAILED:
-            self._count_bad(died=died)
+            self._count_bad(case)
         self._run.own += case.outcome == "own_fault"
         self._on_case(self._run, case)
 
-    def _count_bad(self, *, died: bool = False) -> None:
-        """Count a case that did not end well; a process that died in it took the count of hits with it."""
+    def _count_bad(self, case: Case) -> None:
+        """Count a case that did not end well, and suspect the plant where it had a hit in it, or nobody counts."""
         self._run.bad += 1
-        self._run.caught |= self._request.plant is not None and (died or self._hits != 0)
+        if self._request.plant is not None and not case.is_event and not self._suspect:
+            hit = self._hits is None or self._hits != (self._hits_before or 0)
+            self._suspect = case.id if hit else None
 
     def _add_uncollected(self, file: str, text: str) -> None:
         self._uncollected = True
@@ -193,17 +225,19 @@ class _GroupRun:
 
     def _after_child(self, end: ChildEnd) -> str | None:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
-        if self._run.caught and end.running is None:  # the suite stops by itself at the first failure
-            return None
         # 4 is pytest's "usage error": the suite refuses its options, the plant above all.
         if end.exit == 4 and not end.cases:
             self._run.refused = last_lines(end.output)
             return None
         if end.running is not None:
-            self._add(self._left_behind(end, end.running), died=True)
-            return end.running
-        if end.left_after is not None:
-            return end.left_after
+            self._take_hits_of_the_dead()
+            self._add(self._without_reference(self._left_behind(end, end.running)))
+        if self._suspect is not None:
+            self._run.caught = self._ask_alone(self._suspect, self._request.device).passed
+            if self._run.caught:
+                return None
+        if end.running is not None or end.left_after is not None or self._suspect is not None:
+            return end.running or end.left_after or self._suspect
         if end.cut or not is_orderly(end):
             last = next(reversed(self._seen), None)
             what = "collection" if last is None else "end" if end.finished else "between cases"
@@ -239,6 +273,30 @@ class _GroupRun:
             known_issue=str(row["id"]) if row else None,
         )
 
+    def _without_reference(self, case: Case) -> Case:
+        """Return a case that ended its process; where the CPU's ends there too, without a reference: skipped."""
+        if case.outcome not in FAILED or self._run.stopped or self._asked.is_stopped():
+            return case
+        for _ in range(_TRIES.get(self._request.device, 1)):
+            cpu = self._ask_alone(case.id, "cpu")
+            if cpu.died:
+                reason = f"no reference: this torch's CPU fails in this case by itself: {describe_end(cpu.end)}"
+                self._run.notes.append(f"{case.id}: {reason}")
+                return case.model_copy(update={"outcome": "skipped", "reason": reason})
+        return case
+
+    def _ask_alone(self, case_id: str, device: str) -> Alone:
+        name = self._file_of.get(case_id, self._files[0].name)
+        return ask_alone(
+            self._request,
+            case_id,
+            next(file for file in self._files if file.name == name),
+            device=device,
+            known=self._asked.known,
+            name=f"{self._file_name}-alone",
+            is_stopped=self._asked.is_stopped,
+        )
+
     def _error_of(self, end: ChildEnd) -> dict[str, Any]:
         name = signal_name(end.exit)
         judged = self._judge_text(end.output, end.exit, name)
@@ -266,7 +324,7 @@ class _GroupRun:
                     self._run.cases[index] = case.model_copy(
                         update={"outcome": "failed", "reason": reason, "error": {"category": category}}
                     )
-                    self._count_bad()
+                    self._count_bad(self._run.cases[index])
                 return
         self._add(
             Case(

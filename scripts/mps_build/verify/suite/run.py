@@ -29,7 +29,7 @@ class SuiteRun:
     """What a run came to; grows while it runs, so that an interruption keeps what there is.
 
     `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the plant did something.
-    `own`: cases in which the suite itself failed.
+    `own`: cases in which the suite itself failed. `threads`: of a process, as it says; the most of any.
     """
 
     cases: list[Case] = field(default_factory=list)
@@ -43,6 +43,7 @@ class SuiteRun:
     bad: int = 0
     own: int = 0
     faults: int = 0
+    threads: int | None = None
 
     def plant_result(self) -> PlantResult:
         """Return what became of the plant: one that never fired was not missed, it was not asked."""

@@ -16,7 +16,8 @@ from .child import Limits
 class SuiteRequest:
     """One run of the suite; `known` are the active rows in the form that the suite reads.
 
-    `jobs` processes run beside each other, each with its part of the cases; `shard` (`0/4`) names one part.
+    `jobs` processes run beside each other, each with its part of the cases; `shard` (`0/4`) names one part. Each has
+    `threads` threads; None: torch's own number.
     """
 
     interpreter: Path
@@ -33,7 +34,9 @@ class SuiteRequest:
     plant: str | None = None
     known: Sequence[Mapping[str, Any]] = ()
     jobs: int = 1
+    threads: int | None = None
     shard: str = ""
+    seed: int = 0
 
 
 def layer_of(file: Path) -> str:
@@ -56,7 +59,11 @@ def suite_command(
     argv += ["--op", request.op] if request.op else []
     argv += ["--shard", request.shard] if request.shard else []
     argv += ["--plant", request.plant] if request.plant else []
+    argv += ["--seed", str(request.seed)] if request.seed else []
     argv += ["--known", str(known), "--outcomes", str(outcomes)]
     argv += ["--after", after] if after is not None else []
-    limit = {"DEVICE_SUITE_MEMORY_BYTES": str(request.limits.memory_bytes)}
-    return Command(argv=tuple(argv), cwd=request.folder, environ={**request.environ, **limit})
+    own = {"DEVICE_SUITE_MEMORY_BYTES": str(request.limits.memory_bytes)}
+    if request.threads is not None:
+        # Inductor starts compilers of its own beside the process, by itself one for each core.
+        own |= dict.fromkeys(("DEVICE_SUITE_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"), str(request.threads))
+    return Command(argv=tuple(argv), cwd=request.folder, environ={**request.environ, **own})

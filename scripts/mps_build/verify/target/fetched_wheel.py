@@ -16,11 +16,12 @@ from mps_build.common.opening import open_regular
 from mps_build.common.process import Command, CommandFailed
 from mps_build.common.wheels.cache import WheelCache, own_folder
 from mps_build.common.wheels.limited_pip import STATUS
-from mps_build.common.wheels.pip_call import forbidden_by_settings, run_pip
+from mps_build.common.wheels.pip_call import certificate_fault, forbidden_by_settings, refused_unchecked, run_pip
 
 from .interpreter import Interpreter
 from .kept_environment import own_pip
 from .shop import Shop
+from .torch_build import Asking, choose_build
 
 # Beside numpy, which an interpreter that is not ours has or has not.
 SWEEP_EXTRAS = ("expecttest", "pyyaml")
@@ -47,35 +48,48 @@ def sha256_of(path: Path) -> str:
 
 
 def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
-    """Return the wheel that pip takes for a requirement on this machine.
+    """Return the wheel that pip takes for a requirement on this machine: a build for the CPU if there is one.
 
     Raises:
         UsageError: nothing of that name and version is for this Python on this machine.
-        BuildEnvironmentError: the index could not be asked.
+        BuildEnvironmentError: the index could not be asked, or its certificate is not accepted.
+        RefusedForSafety: the index gives no hash of it.
     """
     wheels = own_folder(shop.cache / "wheels") / f"{interpreter.short}-{interpreter.machine}"
     kept = WheelCache(wheels)
-    if (found := _kept_wheel(requirement, kept, offline=shop.offline)) is not None:
+    if (found := _kept_wheel(requirement, kept, offline=shop.offline, trust=shop.trust)) is not None:
         return found
     if shop.offline:
         raise BuildEnvironmentError(
             f"{requirement} is not in {wheels}, and --offline does not allow fetching it",
             hint="run once without --offline",
         )
-    pip = (*own_pip(shop), "--python", str(interpreter.executable))
+    own = own_pip(shop)
+    asking = Asking(
+        pip=Path(own[0]),
+        python=interpreter.executable,
+        system=interpreter.system,
+        environ=shop.environ,
+        log=shop.log,
+        reporter=shop.reporter,
+        wants_cuda=shop.wants_cuda,
+    )
+    wanted = choose_build(requirement, asking)
+    pip = (*own, "--python", str(interpreter.executable))
     with kept.beside() as fresh:
-        argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), requirement)
+        argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), wanted)
         shop.reporter.started(f"Fetch {requirement}")
         try:
-            run_pip(Command(argv=argv, environ=shop.environ), log=shop.log, tell=shop.reporter.line)
+            fetched = run_pip(Command(argv=argv, environ=shop.environ), log=shop.log, tell=shop.reporter.line)
         except CommandFailed as failure:
             raise _no_wheel(requirement, failure) from failure
         finally:
             shop.reporter.done()
-        return kept.put(requirement, next(fresh.glob("*.whl")))
+        unchecked = any(each.hash is None for each in fetched)
+        return kept.put(requirement, next(fresh.glob("*.whl")), unchecked=unchecked)
 
 
-def _kept_wheel(requirement: str, kept: WheelCache, *, offline: bool) -> Path | None:
+def _kept_wheel(requirement: str, kept: WheelCache, *, offline: bool, trust: bool) -> Path | None:
     """Return a wheel that an exact requirement got before; `==2.13.0` takes a local version such as 2.13.0+cpu too.
 
     A cache that an older mps-build filled has no hashes: without a network it is used all the same.
@@ -86,7 +100,7 @@ def _kept_wheel(requirement: str, kept: WheelCache, *, offline: bool) -> Path | 
     wanted = SpecifierSet(f"=={exact[1]}", prereleases=True)
     found = {parse_wheel_filename(path.name)[1]: path.name for path in kept.folder.glob("torch-*.whl")}
     fitting = (found[version] for version in sorted(found, reverse=True) if version in wanted)
-    return next((path for name in fitting if (path := kept.file(name, unnoted=offline)) is not None), None)
+    return next((path for name in fitting if (path := kept.file(name, unnoted=offline, unchecked=trust))), None)
 
 
 def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
@@ -95,6 +109,10 @@ def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
         return full
     if forbidden := forbidden_by_settings(text, wanted=requirement):
         return forbidden
+    if unchecked := refused_unchecked(text, wanted=requirement):
+        return unchecked
+    if fault := certificate_fault(text, wanted=requirement):
+        return BuildEnvironmentError(fault[0], hint=fault[1])
     if failure.exit_code in (STATUS, -signal.SIGKILL):
         return BuildEnvironmentError(
             f"{requirement}: pip was ended: {failure.tail[-1].removeprefix('ERROR: ')}",

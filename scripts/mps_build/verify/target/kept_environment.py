@@ -23,7 +23,13 @@ from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.opening import open_to_append
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.pip_call import forbidden_by_settings, limited_pip, run_pip
+from mps_build.common.wheels.pip_call import (
+    certificate_fault,
+    forbidden_by_settings,
+    limited_pip,
+    refused_unchecked,
+    run_pip,
+)
 from mps_build.common.workspace import remove_tree
 
 from .interpreter import Interpreter
@@ -51,7 +57,7 @@ def make_environment(
         if not _is_ready(venv):
             remove_tree(venv)
             _make_venv(interpreter.executable, venv, shop)
-            _install(f"Install {wheel.name}", _pip_of(venv), (str(wheel), *PYTEST), shop)
+            _install(f"Install {wheel.name}", _pip_of(venv, shop), (str(wheel), *PYTEST), shop)
             (venv / _READY).write_bytes(os.fsencode(f"{wheel.name}\n"))
     return _lay_over(venv, wheel, extras, shop) if extras else venv / "bin" / "python"
 
@@ -68,7 +74,9 @@ def _lay_over(base: Path, wheel: Path, extras: tuple[str, ...], shop: Shop) -> P
             _make_venv(base / "bin" / "python", venv, shop, "--without-pip")
             (own,), (theirs,) = (list(each.glob("lib/python*/site-packages")) for each in (venv, base))
             (own / _LAYER).write_bytes(os.fsencode(f"{theirs}\n"))
-            _install(f"Install {', '.join(extras)} beside {wheel.name}", _pip_of(venv), (str(wheel), *extras), shop)
+            _install(
+                f"Install {', '.join(extras)} beside {wheel.name}", _pip_of(venv, shop), (str(wheel), *extras), shop
+            )
             (venv / _READY).write_bytes(os.fsencode(f"{', '.join(extras)}\n"))
     return venv / "bin" / "python"
 
@@ -81,8 +89,13 @@ def _is_ready(venv: Path) -> bool:
     return (venv / _READY).is_file() and (venv / "bin" / "python").exists()
 
 
-def _pip_of(venv: Path) -> tuple[str, ...]:
-    return (*limited_pip(venv / "bin" / "python"), "--disable-pip-version-check", "--no-input", "install")
+def _pip_of(venv: Path, shop: Shop) -> tuple[str, ...]:
+    return (
+        *limited_pip(venv / "bin" / "python", limits=shop.limits),
+        "--disable-pip-version-check",
+        "--no-input",
+        "install",
+    )
 
 
 def make_overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...] = ()) -> Path:
@@ -136,17 +149,24 @@ def _install(what: str, pip: tuple[str, ...], wanted: tuple[str, ...], shop: Sho
     Raises:
         BuildEnvironmentError: it failed; the message holds its last lines.
         UsageError: pip's settings do not allow what is wanted.
+        RefusedForSafety: the index gives no hash of a package.
     """
     index = ("--no-index",) if shop.offline else ()
     shop.reporter.started(what, unit="packages")
     try:
         command = Command(argv=(*pip, *index, *wanted), environ=shop.environ)
-        run_pip(command, log=shop.log, tell=shop.reporter.line, on_line=_Progress(shop.reporter).heard)
+        heard = _Progress(shop.reporter).heard
+        run_pip(command, log=shop.log, tell=shop.reporter.line, on_line=heard, every=False)
     except CommandFailed as failure:
         if full := disk_full("\n".join(failure.tail), during=what):
             raise full from failure
-        if forbidden := forbidden_by_settings("\n".join(failure.tail), wanted=", ".join(wanted)):
+        text = "\n".join(failure.tail)
+        if forbidden := forbidden_by_settings(text, wanted=", ".join(wanted)):
             raise forbidden from failure
+        if unchecked := refused_unchecked(text, wanted=what):
+            raise unchecked from failure
+        if fault := certificate_fault(text, wanted=what):
+            raise BuildEnvironmentError(fault[0], hint=fault[1]) from failure
         raise BuildEnvironmentError(
             f"{what}: {failure}:\n" + "\n".join(failure.tail[-6:]), hint=f"the whole output is in {failure.log}"
         ) from failure
@@ -162,7 +182,7 @@ def own_pip(shop: Shop) -> tuple[str, ...]:
             remove_tree(venv)
             _make_venv(Path(sys.executable), venv, shop)
             (venv / _READY).write_text("")
-    return (*limited_pip(venv / "bin" / "python"), "--disable-pip-version-check", "--no-input")
+    return (*limited_pip(venv / "bin" / "python", limits=shop.limits), "--disable-pip-version-check", "--no-input")
 
 
 def _make_venv(python: Path, venv: Path, shop: Shop, *options: str) -> None:

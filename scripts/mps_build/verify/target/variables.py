@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mps_build.common.cores import THREAD_VARIABLES
+
 # What a process needs to find its home, its files, and an accelerator that the caller chose.
 _PASSED = (
     "PATH",
@@ -18,9 +20,7 @@ _PASSED = (
     "LD_LIBRARY_PATH",
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
+    *THREAD_VARIABLES,
 )
 # How an accelerator may be reached on a shared machine is its owner's to say.
 _PASSED_PREFIXES = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
@@ -31,6 +31,7 @@ _TELLING = (
     "OMP_",
     "MKL_",
     "KMP_",
+    "OPENBLAS_",
     "VECLIB_",
     "CUDA_VISIBLE",
     "CUDA_LAUNCH",

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mps_build.common.cores import threads_set, usable_cores, with_share, within_quota
 from mps_build.common.errors import UsageError
 from mps_build.common.known_issues import as_suite_reads_them
 from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import data_root
-from mps_build.common.records.device_record import FAILED, Case
+from mps_build.common.records.device_record import FAILED, Case, Concurrency
 
 from ..device_suite import limits_of
 from ..facts import judge_text_on
@@ -73,7 +74,9 @@ class Training:
         home = setting.folder / "hf_home"
         home.mkdir(parents=True, exist_ok=True)
         request, program = self.request, self.request.script
-        given, device = setting.target.environ.variables, request.device
+        given, device = within_quota(setting.target.environ.variables), request.device
+        cores = usable_cores()
+        setting.draft.concurrency = Concurrency(cores=cores, processes=1, threads=threads_set(given) or cores)
         environ = (
             script_environ(given, own=os.environ, device=device)
             if program
@@ -184,7 +187,7 @@ class _Session:
             self._add(not_applicable(workload, self.request.device))
             return
         report = run_and_report(
-            bench.processes(workload),
+            replace(bench, environ=with_share(bench.environ, 2)).processes(workload),  # two on one device
             folder=self.setting.folder,
             name=run_name(workload, "device"),
             limits=replace(self._limits, start_seconds=180.0),
@@ -227,6 +230,7 @@ class _Session:
     def _remember_session(self, report: ChildReport) -> None:
         session = report.last("session")
         if session is not None:
+            self.setting.run.threads = session.get("threads") or self.setting.run.threads
             kept = {name: value for name, value in session.items() if name not in ("event", "output_bytes", "fallback")}
             self._remember(libraries={**self._training_facts().get("libraries", {}), **kept})
 

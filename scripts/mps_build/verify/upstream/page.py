@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mps_build.common.plain_text import markdown_table
+from mps_build.common.plain_text import Markdown, markdown_table
 
 from .explanations import LETTERS, UpstreamExplanation
 from .summary import Summary
@@ -53,16 +53,16 @@ def upstream_page(summary: Summary, rows: Sequence[UpstreamExplanation]) -> str:
     lines = [_HEAD, said, "", *markdown_table(columns, table), "", "## Why tests fail", ""]
     counts = list(summary.failing.values())
     cells = [
-        (row.id, row.letter, str(counts.count(row.id)), _reason(row), ", ".join(map(_short, row.lines)))
+        (row.id, row.letter, str(counts.count(row.id)), _reason(row), Markdown(", ".join(map(_short, row.lines))))
         for row in rows
         if row.id in counts
     ]
     return "\n".join([*lines, *markdown_table(("id", "letter", "tests", "why", "where"), cells), ""])
 
 
-def _reason(row: UpstreamExplanation) -> str:
-    text = row.reason.strip().replace("|", "\\|").replace("\n", " ")
-    return f"{text} ([report]({row.link}))" if row.link else text
+def _reason(row: UpstreamExplanation) -> Markdown:
+    text = row.reason.strip().replace("\n", " ")
+    return Markdown(f"{text} ([report]({row.link}))" if row.link else text)
 
 
 def _short(line: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.cores import with_share
 from mps_build.common.errors import OwnFault
 from mps_build.common.process import Command
 
@@ -139,7 +140,7 @@ class _Part:
         argv += [word for pattern in only for word in ("--mps-only", pattern)]
         paths = os.pathsep.join((str(_PLUGIN), str(request.tests)))
         programs = f"{_programs(request)}{os.pathsep}{request.environ['PATH']}"
-        environ = {**request.environ, "PYTHONPATH": paths, "PATH": programs}
+        environ = {**with_share(request.environ, request.jobs), "PYTHONPATH": paths, "PATH": programs}
         return run_child(
             Command(argv=(*argv, self._file), cwd=request.tests, environ=environ),
             log=self._log,

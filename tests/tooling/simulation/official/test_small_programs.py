@@ -20,7 +20,7 @@ _LINK = ("-shared", "-Wl,-undefined,dynamic_lookup", "-Wl,-rpath,@loader_path")
 _CHECKS = {
     "system": "characters dyld errno files jumps limits long_double packed_arguments processes shared_memory signals "
     "sockets threads variadics",
-    "cplusplus": "exceptions static_objects streams thread_variables threads_of_cplusplus types",
+    "cplusplus": "exceptions static_objects streams stubs thread_variables threads_of_cplusplus types",
 }
 
 
@@ -66,15 +66,22 @@ def test_the_system_answers_as_macos_does(
     needs = (_library(tools, tmp_path, "other"),) if name == "cplusplus" else ()
     image = _library(tools, tmp_path, name, *needs)
 
-    argv = (*emulated(tools, interpreter.root), str(interpreter.program), str(_PROGRAMS / "run.py"))
-    answer = subprocess.run(
-        [*argv, str(below.loader), str(below.libcxx), str(image)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    answer = _run(tools, below, interpreter, image)
 
     expected = [f"_check_{each} 0" for each in _CHECKS[name].split()]
     assert answer.stdout.splitlines() == expected, answer.stderr
     assert answer.returncode == 0
+
+
+def test_an_object_that_nothing_gives_is_refused_when_the_library_is_opened(
+    tools: Tools, below: Below, interpreter: Interpreter, tmp_path: Path
+) -> None:
+    answer = _run(tools, below, interpreter, _library(tools, tmp_path, "refused"))
+    assert "librefused.dylib takes _no_such_object from any library: nothing here gives it" in answer.stderr
+    assert answer.returncode == 1
+
+
+def _run(tools: Tools, below: Below, interpreter: Interpreter, image: Path) -> subprocess.CompletedProcess[str]:
+    program = (str(interpreter.program), str(_PROGRAMS / "run.py"), str(below.loader), str(below.libcxx), str(image))
+    argv = (*emulated(tools, interpreter.root), *program)
+    return subprocess.run(argv, check=False, capture_output=True, text=True, timeout=600)

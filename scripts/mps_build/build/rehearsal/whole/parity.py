@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ....common.errors import UsageError
+from ....common.wheels.members import UnsoundWheel, open_wheel
 from ....inspection.audit.linked_names import LinkedNames, read_linked_names
 from ....inspection.audit.macho import format_version
 from ....inspection.audit.registrations import Library, read_library
@@ -20,6 +20,7 @@ from .operators import operators_of
 from .reasons import REASONS
 
 _CLASS = "_OBJC_CLASS_$_"
+_MOST_BYTES = 1 << 30  # of one library; libtorch_cpu has 200 MB
 _TAG = re.compile(r"B(?P<size>\d{1,2})")
 _VERSIONED = re.compile(r"\.cpython-3\d+t?-darwin|(?<=^torch-)[^/]+(?=\.dist-info/)")
 _SYSTEM = ("/usr/lib/libSystem.B.dylib", "/usr/lib/libc++.1.dylib")
@@ -127,15 +128,15 @@ def read_side(wheel: Path) -> Side:
     """
     binaries: dict[str, LinkedNames] = {}
     try:
-        with zipfile.ZipFile(wheel) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-            cpu = archive.read(TORCH_CPU)
+        with open_wheel(wheel) as members:
+            names = [name for name in members.names if not name.endswith("/")]
+            cpu = members.read(TORCH_CPU, most_bytes=_MOST_BYTES)
             for name in names:
                 if name.endswith((".dylib", ".so")) or name.startswith("torch/bin/"):
-                    data = cpu if name == TORCH_CPU else archive.read(name)
+                    data = cpu if name == TORCH_CPU else members.read(name, most_bytes=_MOST_BYTES)
                     if data[:4] == b"\xcf\xfa\xed\xfe":
                         binaries[_plain(name)] = read_linked_names(data)
-    except (OSError, KeyError, zipfile.BadZipFile, Malformed) as error:
+    except (OSError, UnsoundWheel, Malformed) as error:
         raise UsageError(f"{wheel}: cannot be compared: {error}", hint=f"nox -s audit_wheel -- {wheel}") from error
     return Side(
         files=frozenset(map(_plain, names)),

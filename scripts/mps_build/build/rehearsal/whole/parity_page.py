@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mps_build.common.plain_text import in_code, in_markdown
+from mps_build.common.plain_text import in_code, in_markdown, markdown_table, with_code
 
 from .differences import UNEXPLAINED, Compared
 from .parity import WholeParity
@@ -32,32 +32,38 @@ def parity_page(
         missing: what the configuration leaves out, a line each.
     """
     lines = [
-        f"# {wheel} and the official wheel",
+        f"# {in_markdown(wheel)} and the official wheel",
         "",
         f"    {command}",
         "",
         "Built whole on Linux, from source to an audited wheel, and compared with "
-        f"`{parity.official}`. Nothing on this page shows that it runs: it was never loaded on a Mac.",
+        f"{in_code(parity.official)}. Nothing on this page shows that it runs: it was never loaded on a Mac.",
         "",
-        "| part | ours | official | both | differences |",
-        "|---|---|---|---|---|",
-        *(_row(each) for each in parity.parts),
-        f"| shader sources of the tree, inside libtorch_cpu | {sum(parity.shaders.values())} | | {len(parity.shaders)} "
-        "in the tree | |",
+        *markdown_table(
+            ("part", "ours", "official", "both", "differences"),
+            [
+                *map(_row, parity.parts),
+                (
+                    "shader sources of the tree, inside libtorch_cpu",
+                    str(sum(parity.shaders.values())),
+                    "",
+                    f"{len(parity.shaders)} in the tree",
+                    "",
+                ),
+            ],
+        ),
         "",
         f"Differences without a reason: {parity.unexplained}.",
         "",
         "## Left out by the configuration",
         "",
-        *(f"- {line}" for line in missing),
+        *(f"- {with_code(line)}" for line in missing),
         "",
         "## Stand-ins",
         "",
         "Names of libraries that Debian's tree takes from the system; a call of one of them traps.",
         "",
-        "| library | names |",
-        "|---|---|",
-        *(f"| {library} | {count} |" for library, count in sorted(stand_ins.items())),
+        *markdown_table(("library", "names"), [(name, str(count)) for name, count in sorted(stand_ins.items())]),
         "",
         "## The strict audit",
         "",
@@ -72,17 +78,16 @@ def parity_page(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(each: Compared) -> str:
+def _row(each: Compared) -> tuple[str, ...]:
     count = sum(map(len, each.differing.values()))
     open_ones = sum(len(names) for (_, text), names in each.differing.items() if text == UNEXPLAINED)
     told = "none" if not count else f"{count}, {'all explained' if not open_ones else f'{open_ones} not explained'}"
-    return f"| {each.part} | {each.ours} | {each.official} | {each.both} | {told} |"
+    return each.part, str(each.ours), str(each.official), str(each.both), told
 
 
 def _finding(finding: Mapping[str, str]) -> str:
-    where, evidence = (in_markdown(finding[name] or "the wheel") for name in ("member", "evidence"))
-    found = f"- {finding['level']} {finding['rule']}, {where}: {evidence}"
-    return f"{found} ({why})" if (why := finding.get("explained")) else found
+    found = f"{finding['level']} {finding['rule']}, {finding['member'] or 'the wheel'}: {finding['evidence']}"
+    return f"- {in_markdown(found)}" + (f" ({with_code(why)})" if (why := finding.get("explained")) else "")
 
 
 def _differences(each: Compared) -> list[str]:

@@ -17,6 +17,7 @@ from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
+from mps_build.common.scrubbing.scrubber import without_secrets
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 from mps_build.inspection.audit import audit_wheel
@@ -259,5 +260,5 @@ def _put(rehearsal: Rehearsal, ready: Prepared, wheel: Wheel, audit: Mapping[str
         ],
     }
     receipt = folder / f"{delivered.path.name}.receipt.json"
-    write_whole(receipt, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    write_whole(receipt, json.dumps(without_secrets(document), indent=2, ensure_ascii=False) + "\n")
     return Rehearsed(wheel=delivered, receipt=receipt, audit=audit)

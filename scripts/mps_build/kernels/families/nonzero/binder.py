@@ -13,7 +13,7 @@ from ..shared.contracts import Case, Kernel
 from ..shared.tensors import bound, groups, numbered, result
 
 # Shape, and threads of a group: a whole number of groups, a rest, less than one.
-SHAPES = (((3, 5, 7), 32), ((2, 200), 96), ((1030,), 1024), ((4, 8), 32))
+SHAPES = (((3, 5, 7), 32), ((2, 200), 96), ((1030,), 1024), ((2, 2, 32), 32))
 
 
 def _sparse(case: Case, dtype: DType, count: int) -> tuple[View, list[bool]]:
@@ -83,7 +83,8 @@ def places(kernel: Kernel, case: Case) -> Iterator[Program]:
         rows = [at // step % size for at in found[:most] for size, step in zip(shape, strides, strict=True)]
         out = result(DTYPES["long"], (most, len(shape)))
         values: dict[str, object] = {"input": x, "output": out, "ndim": len(shape), "sizes": shape}
-        values |= {"block_offsets": offsets, "max_entries": most, "flat_base": 0, "block_base": 0}
+        values["block_offsets"] = numbered(kernel.dtype("block_offsets"), offsets)
+        values |= {"max_entries": most, "flat_base": 0, "block_base": 0}
         before = [sum(kept[at - at % width : at]) for at in range(count)]
         values["prefix"] = numbered(DTYPES["uint"], before)
         yield Program(

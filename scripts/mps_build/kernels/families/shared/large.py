@@ -121,6 +121,7 @@ class Rule(_Row):
             each axis; threads, where they do not work together), `element` (bytes of an argument's elements) and the
             numbers in the kernel's name.
         never: why it launches these forms for no tensor at all.
+        small: why their 32-bit arithmetic stays below 2**31 in every launch, however large the tensors are.
         ways: in which the cases become such launches; others are not tried. Empty: all.
         views: the host hands the strides of views on as they are; else it may copy them before, and a failure for
             views alone is no finding.
@@ -138,6 +139,7 @@ class Rule(_Row):
     held: str = ""
     when: Condition = ""
     never: str = ""
+    small: str = ""
     ways: tuple[Way, ...] = ()
     views: bool = False
     call: str

@@ -91,7 +91,7 @@ def mark_unique(kernel: Kernel, case: Case) -> Iterator[Program]:
 def coalesce(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`coalesce_with_positions`: the first of each run takes the sum of all its values, and its indices."""
     dtype = kernel.dtype("in_values")
-    for count, width, dims in ((1, 1, 1), (40, 3, 2), (33, 5, 3)):
+    for count, width, dims in ((1, 1, 1), (40, 3, 2), (33, 5, 3), (12, 3, 1)):
         keys = _keys(case, count, count // 3)
         marks = _firsts(keys)
         total, positions = sum(marks), [sum(marks[:at]) for at in range(count)]
@@ -166,12 +166,14 @@ def spmm(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`spmm_addmm_coo`: beta * t + alpha * sparse @ dense; a thread an element; dims (rows, inner, columns)."""
     dtype = kernel.dtype("vals")
     factors = (2.0, 3.0) if dtype.is_exact else (1.5, -0.75)
-    for count, (m, k, n), beta in ((9, (5, 7, 3), factors[1]), (40, (3, 11, 20), 0.0), (0, (2, 2, 4), factors[1])):
+    for count, (m, k, n), beta in ((1, (2, 2, 4), factors[1]), (9, (5, 7, 3), factors[1]), (40, (3, 11, 20), 0.0)):
         rows, columns = _keys(case, count, m - 1), case.values.integers(count, 0, k - 1)
         index = numbered(LONG, [*rows, *columns], (2, count))
         x, dense, before = (filled(case, dtype, shape) for shape in ((count,), (k, n), (m, n)))
         if dtype.name in ("char", "uchar", "bool"):
             x, dense, before = (filled(case, dtype, v.shape, low=0, high=1) for v in (x, dense, before))
+        if count == 1:  # an explicit zero: every row is that of `t` alone
+            x = numbered(dtype, [0] * (2 if dtype.kind == "complex" else 1), (1,))
         out = result(dtype, (m, n))
         values: dict[str, object] = {"indices2d": index, "vals": x, "dense": dense, "t_in": before, "out": out}
         values |= {"dims": (m, k, n), "alpha_beta": (factors[0], beta), "nnz": count}

@@ -174,10 +174,8 @@ def _cast_out(
     view = spread(x.buffer.data, source, shape, order, gap) if len(shape) > 1 else x
     want = dense_output(computed, shape)
     steps, checks = [dense_step(companion, x, want, alpha)], []
-    types = known_types(kernel)
-    for dtype in types[2::3] if case.is_quick else types:
-        if (dtype.kind == "complex") != (computed.kind == "complex"):
-            continue
+    types = [each for each in known_types(kernel) if (each.kind == "complex") == (computed.kind == "complex")]
+    for dtype in (types[2::3] or types) if case.is_quick else types:
         out = spread_output(dtype, shape, order_out) if len(shape) > 1 else dense_output(dtype, shape)
         steps.append(step_of(kernel, view, out, alpha))
         checks.append(_equal(out, want))

@@ -43,6 +43,17 @@ extern "C" int check_exceptions() {
     return __LINE__;
 }
 
+// A function of macOS that cannot be had raises its name and its library, through the frame that called it.
+extern "C" int kqueue(void);
+extern "C" int check_stubs() {
+    destroyed = 0;
+    try { Counted counted; return kqueue() + __LINE__; } catch (const std::runtime_error &error) {
+        EXPECT(std::strstr(error.what(), "calls kqueue of /usr/lib/libSystem.B.dylib") && std::strstr(error.what(), "libcplusplus"));
+    }
+    EXPECT(destroyed == 1);
+    return 0;
+}
+
 extern "C" int check_types() {
     struct Dog final : Animal { int legs() const override { return 3; } } dog;
     Animal *animals[] = {&dog, &some_animal()};

@@ -1,12 +1,16 @@
 """Run with an official wheel: its mps device against its own CPU. Prints a line `NAME ok`, or what went wrong."""
 
+from __future__ import annotations
+
 import sys
 import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch.nn import functional
 
-OPERATORS = {
+OPERATORS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
     "elements": lambda x: (
         x + x,
         x * 2.5,
@@ -55,16 +59,17 @@ OPERATORS = {
 }
 
 
-def equal(one, other):
-    return (
+def equal(one: Any, other: Any) -> bool:
+    return bool(
         one.dtype == other.dtype
         and one.shape == other.shape
         and torch.allclose(one.cpu().double(), other.double(), atol=1e-5, rtol=1e-5, equal_nan=True)
     )
 
 
-def operators():
-    given, wrong = torch.arange(6.0).reshape(2, 3), []
+def operators() -> None:
+    given = torch.arange(6.0).reshape(2, 3)
+    wrong: list[tuple[str, object]] = []
     for name, function in OPERATORS.items():
         try:
             pairs = zip(function(given.to("mps")), function(given), strict=True)
@@ -74,8 +79,8 @@ def operators():
     assert not wrong, wrong
 
 
-def training():
-    def trained(device):
+def training() -> None:
+    def trained(device: str) -> list[Any]:
         torch.manual_seed(0)
         model = torch.nn.Linear(4, 3).to(device)
         optimiser = torch.optim.Adam(model.parameters(), 1e-2)
@@ -90,7 +95,7 @@ def training():
     assert all(torch.allclose(*pair, atol=1e-5) for pair in zip(trained("cpu"), trained("mps"), strict=True))
 
 
-def faults():
+def faults() -> None:
     """A kernel that leaves its buffer is told with its place, and the process goes on."""
     library = torch.mps.compile_shader(
         "kernel void far(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i + 100000] = 1; }"
@@ -109,7 +114,7 @@ def faults():
     assert out.tolist() == [7] * 4
 
 
-def end():
+def end() -> None:
     """The process ends while work is queued."""
     given = torch.ones(64, 64, device="mps")
     for _ in range(50):

@@ -1,5 +1,8 @@
 """Run with an official wheel: what its CPU code and its Python must do. Prints a line `NAME ok`, or what went wrong."""
 
+from __future__ import annotations
+
+import importlib
 import io
 import os
 import subprocess
@@ -7,11 +10,10 @@ import sys
 import threading
 import traceback
 
-import numpy
 import torch
 
 
-def training():
+def training() -> None:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
     optimiser = torch.optim.Adam(model.parameters(), 1e-2)
@@ -28,14 +30,14 @@ def training():
     assert abs(losses[-1] - 0.418909) < 1e-4, losses[-1]
 
 
-def convolution():
+def convolution() -> None:
     layers = [torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.MaxPool2d(2), torch.nn.Flatten()]
     result = torch.nn.Sequential(*layers, torch.nn.Linear(8 * 49, 4))(torch.randn(4, 3, 16, 16))
     result.sum().backward()
     assert tuple(result.shape) == (4, 4)
 
 
-def errors():
+def errors() -> None:
     try:
         torch.ones(3).view(7)
     except RuntimeError as error:
@@ -44,7 +46,7 @@ def errors():
     raise AssertionError("no error")
 
 
-def linear_algebra():
+def linear_algebra() -> None:
     matrix = torch.randn(6, 6, dtype=torch.float64)
     left, values, right = torch.linalg.svd(matrix)
     assert torch.allclose(left * values @ right, matrix)
@@ -56,7 +58,7 @@ def linear_algebra():
     )
 
 
-def threads():
+def threads() -> None:
     found = []
     started = [threading.Thread(target=lambda i=i: found.append(int(torch.ones(10).sum()) + i)) for i in range(4)]
     for each in started:
@@ -66,36 +68,29 @@ def threads():
     assert sorted(found) == [10, 11, 12, 13]
 
 
-def save_and_load():
+def save_and_load() -> None:
     file = io.BytesIO()
     torch.save({"a": torch.arange(5), "b": [torch.ones(2)]}, file)
     file.seek(0)
     assert torch.load(file)["a"].tolist() == [0, 1, 2, 3, 4]
 
 
-def script():
+def script() -> None:
     assert torch.jit.script(torch.nn.ReLU())(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
 
 
-def arrays():
+def arrays() -> None:
+    numpy = importlib.import_module("numpy")
     assert torch.from_numpy(numpy.arange(3.0)).sum().item() == 3.0
     assert torch.ones(2).numpy().tolist() == [1.0, 1.0]
 
 
-class Squares(torch.utils.data.Dataset):
-    def __len__(self):
-        return 8
-
-    def __getitem__(self, index):
-        return torch.tensor(index * index)
-
-
-def workers():
-    loader = torch.utils.data.DataLoader(Squares(), batch_size=4, num_workers=2)
+def workers() -> None:
+    loader = torch.utils.data.DataLoader([torch.tensor(i * i) for i in range(8)], batch_size=4, num_workers=2)
     assert [each.tolist() for each in loader] == [[0, 1, 4, 9], [16, 25, 36, 49]]
 
 
-def processes():
+def processes() -> None:
     program = "import torch, sys; sys.exit(int(torch.ones(5).sum().item()))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 5
     child = os.fork()
@@ -104,14 +99,14 @@ def processes():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
 
 
-def fourier_and_sort():
+def fourier_and_sort() -> None:
     assert torch.fft.fft(torch.ones(4)).real.tolist() == [4.0, 0.0, 0.0, 0.0]
     values = torch.randn(1000)
     assert torch.equal(torch.sort(values).values, torch.tensor(sorted(values.tolist())))
 
 
-def compiled():
-    def add(left, right):
+def compiled() -> None:
+    def add(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         return torch.sin(left) + right
 
     torch._dynamo.reset()

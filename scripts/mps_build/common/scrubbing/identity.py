@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mps_build.common.errors import UsageError
-from mps_build.common.home import home_folder
-
+from ..errors import UsageError
+from ..home import home_folder
 from .identifiers import HOST_NAME
 
 # Words that are user names of half the world, or of the tools: as a bare word they name nobody.

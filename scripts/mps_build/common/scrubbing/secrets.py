@@ -7,6 +7,7 @@ a part that must follow is bounded, and detect-secrets sees the text in windows.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -30,19 +31,30 @@ _LEFT_TO_OURS = frozenset(
         "SoftlayerDetector",
     }
 )
+REMOVED = "removed"
 _PREFIXES = (
     r"gh[pousr]_|github_pat_|glpat-|gl(?:dt|ft|soat|rt|cbt|ptt|agent)-|pypi-|npm_|hf_|sk-|[rs]k_(?:live|test)_|xox[a-z]-|xapp-"
     r"|A3T[A-Z0-9]|A[BCKS]IA(?=[A-Z0-9])|AIza|ya29\.|dckr_pat_|dop_v1_|shp(?:at|ss|ca)_|tskey-|hvs\.|dp\.(?:pt|st)\.|lin_api_"
     r"|bk[a-z]{2}_|nvapi-|gsk_|dckr_oat_|hv[br]\.|sntrys_|CCIPAT_|ATATT3|AGE-SECRET-KEY-1|SG\.|sq0[a-z]{3}-|cio|rubygems_|pul-|figd_|PMAK-|EAAC"
 )
-_SENSITIVE = (
-    r"(?:passw(?:or)?d|passphrase|passcode|(?<=[_-])pass|secret|token(?!s\b|i[sz])|api[_-]?key|(?:access|account|private|signing"
-    r"|encryption|shared|storage|license|client|auth|deploy|master)[_-]?key|credentials?|session[_-]?id|(?<![a-z])_auth)"
+# The part of a name that says that a secret stands under it.
+# Not: the outcome unexpected_pass, a tokenizer's pad_token_id.
+SENSITIVE = (
+    r"(?:passw(?:or)?d|passphrase|passcode|(?<!unexpected[_-])(?<=[_-])pass(?!e[ds]|ing|_through|-remarks)"
+    r"|(?<=[a-z0-9][_-])p(?:wd?|at)(?![a-z])"
+    r"|(?<!pad_)(?<!eos_)(?<!bos_)(?<!cls_)(?<!sep_)(?<!unk_)(?<!mask_)"
+    r"token(?!s\b|i[sz]|_(?:ids?|type|emb|count|len|class|num))"
+    r"|secret|api[_-]?key|(?:access|account|private|signing|encryption|shared|storage|license|client|auth|deploy|master)"
+    r"[_-]?key|cred(?:s\b|entials?)|session[_-]?id|(?<![a-z])_auth)"
 )
-_VALUE = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s,;'\"]+)"
+_STEMS = ("pass", "token", "secret", "key", "cred", "session", "_auth", "_p", "-p")
+_QUOTE = r"\\{0,3}[\"']"
+_QUOTED = r"\\{1,3}\"[^\"\n]*\"|\"(?:[^\"\\\n]|\\[^\n])*\"|'[^'\n]*'"
+_VALUE = rf"(?:{_QUOTED}|[^\s,;'\"]+)"
+_ASSIGNED = rf"(?:{_QUOTED}|[^\s'\"]+)"  # a comma is a part of it, as a shell has it
 _TAKEN = r"(?![\"']?removed\b)"
 
-SECRETS = rules(
+_FORMATS = rules(
     (
         "private key",
         r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?! removed)(?:[^-]|-(?!----)){0,40000}"
@@ -59,7 +71,8 @@ SECRETS = rules(
         r"(?m)^(?:(?![0-9a-fA-F]{60,76}$)[A-Za-z0-9+/]{60,76}\r?\n){2,}[A-Za-z0-9+/]{0,76}={0,2}$",
         "removed",
     ),
-    ("token", rf"(?<![\w-])(?:{_PREFIXES})[\w.-]{{12,}}", "TOKEN"),
+    # Also within a file's name (build-ghp_….log); of words of the language (hf_hub_download) none has a figure.
+    ("token", rf"(?<![A-Za-z0-9])(?:{_PREFIXES})(?=[\w.-]{{0,60}}(?:\d|[A-Z]{{12}}))[\w.-]{{12,}}", "TOKEN"),
     ("token", r"(?<![\w.-])s\.(?=\w{0,23}\d)(?=\w{0,23}[A-Z])(?=\w{0,23}[a-z])[A-Za-z0-9]{24}(?!\w)", "TOKEN"),
     ("token", r"(discord(?:app)?\.com/api/webhooks/\d{1,30}/)(?!removed)[\w-]+", r"\g<1>removed"),
     (
@@ -80,14 +93,43 @@ SECRETS = rules(
         rf"(?i)\b((?:set-)?cookie2?[\"']?\s{{0,8}}[:=]\s{{0,8}})(?=\S){_TAKEN}[^\n]+",
         r"\g<1>removed",
     ),
+)
+_NAMED = rules(
     (
         "password",
-        rf"(?i)((?<!\S)-{{1,2}}[\w-]{{0,40}}{_SENSITIVE}[\w-]{{0,40}}[ =]+){_TAKEN}(?!-){_VALUE}",
+        rf"(?i)((?<!\S)-{{1,2}}[\w-]{{0,40}}{SENSITIVE}[\w-]{{0,40}}[ =]+){_TAKEN}(?!-){_VALUE}",
+        r"\g<1>removed",
+    ),
+    ("password", rf"(?i)({SENSITIVE}[\w.-]{{0,40}}=){_TAKEN}(?!=){_ASSIGNED}", r"\g<1>removed"),
+    (
+        "password",
+        rf"(?i)({SENSITIVE}[\w.-]{{0,40}}\\{{0,3}}[\"']?\s{{0,8}}(?:=(?![=])>?|:(?!:))\s{{0,8}}){_TAKEN}{_VALUE}",
         r"\g<1>removed",
     ),
     (
+        "password",  # a list as programs print it: ['twine', '--token', 'abc'], ("TOKEN", "abc")
+        rf"(?i)({_QUOTE}(?:-{{1,2}})?[\w.:/-]{{0,40}}{SENSITIVE}[\w-]{{0,40}}{_QUOTE}\s{{0,80}},\s{{0,80}}{_QUOTE}){_TAKEN}"
+        r"(?!--|-[a-z][\\\"']|val(?:ue)?[\\\"'])[^\"'\n]+",
+        r"\g<1>removed",
+    ),
+    (
+        "password",  # {"name": "API_TOKEN", "value": "abc"}
+        rf"(?i)({_QUOTE}[\w.-]{{0,40}}{SENSITIVE}[\w-]{{0,40}}{_QUOTE}\s{{0,80}},\s{{0,80}}{_QUOTE}val(?:ue)?{_QUOTE}\s{{0,8}}:\s{{0,8}}"
+        rf"{_QUOTE}){_TAKEN}[^\"'\n]+",
+        r"\g<1>removed",
+    ),
+    needs=_STEMS,
+)
+_PLACED = rules(
+    (
         "password",
-        rf"(?i)({_SENSITIVE}[\w.-]{{0,40}}[\"']?\s{{0,8}}(?:=(?![=])>?|:(?!:))\s{{0,8}}){_TAKEN}{_VALUE}",
+        rf"(?i)({_QUOTE}-p{_QUOTE}\s{{0,80}},\s{{0,80}}{_QUOTE}){_TAKEN}(?!--|-[a-z][\\\"']|[/.]|no:|\d{{1,5}}[\\\"'])[^\"'\n]+",
+        r"\g<1>removed",
+    ),
+    (
+        "password",  # the short option of programs that log in
+        r"(?im)((?<![\w./-])(?:login|sshpass|mysql(?:dump|admin)?|mariadb|twine|htpasswd)\s(?:[^\n]{0,200}?\s)?-p[ =]?)"
+        r"(?!removed\b)(?=[^\s/-])\S+",
         r"\g<1>removed",
     ),
     (
@@ -113,6 +155,18 @@ SECRETS = rules(
         r"\g<1>removed",
     ),
 )
+SECRETS = (*_FORMATS, *_NAMED, *_PLACED)
+
+
+# In the name of a file, where blanks and quotes do not end a value: token-abc123.log. It has a figure, as
+# `token-refresh.log` has none.
+IN_NAMES = rules(
+    (
+        "password",
+        rf"(?i)({SENSITIVE}[=_.,+~@: -]{{1,3}})(?!removed\b)(?=[^/\s]{{0,60}}\d)(?=[^/\s]{{0,60}}[a-z])[^/\s]{{6,}}",
+        r"\g<1>removed",
+    ),
+)
 
 
 def take_out_known_formats(text: str, removed: Counter[str]) -> str:
@@ -124,7 +178,8 @@ def take_out_known_formats(text: str, removed: Counter[str]) -> str:
             for secret in {found.strip() for found in analyse(window)} - {"", "removed"}:
                 at = window.find(secret)
                 while at >= 0:
-                    spans.append((begin + at, begin + at + len(secret)))
+                    # Some of its patterns give a part of what they match: the `ghp` of a token.
+                    spans.append((begin + at, _end_of_word(text, begin + at + len(secret))))
                     at = window.find(secret, at + len(secret))
     if not spans:
         return text
@@ -135,6 +190,14 @@ def take_out_known_formats(text: str, removed: Counter[str]) -> str:
             removed["secret of a known format"] += text[first:last] != "removed"
         end = max(end, last)
     return "".join([*parts, text[end:]])
+
+
+def _end_of_word(text: str, at: int) -> int:
+    found = _WORD.match(text, at)
+    return found.end() if found else at
+
+
+_WORD = re.compile(r"[\w-]{0,400}")
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,73 @@
+"""What a simulation keeps and later loads into somebody's process: believed by its hash, and only where it is ours."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mps_build.common.opening import open_regular
+from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.cache import file_digest, own_folder
+from mps_build.common.workspace import remove_tree
+
+_HEX_DIGITS = 64  # of a sha256, which python/metal_source.py writes behind a library: an ELF file may end so
+
+
+def own_cache(folder: Path, reporter: Reporter) -> Path:
+    """Return the cache's folder, readable and writable by this user alone; what others put into it goes.
+
+    Raises:
+        UsageError: the folder itself is another user's, or a link.
+    """
+    was_open = folder.is_dir() and stat.S_IMODE(folder.lstat().st_mode) & 0o022
+    own_folder(folder)
+    if was_open:  # once: from now on nobody else can
+        for child in sorted(folder.iterdir()):
+            if (found := _foreign(child)) is not None:
+                reporter.line(f"{found} is another user's: {child} is made again")
+                remove_tree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
+    return folder
+
+
+def digests(files: Sequence[Path]) -> dict[str, str | None]:
+    """Return the sha256 of each file, by its path."""
+    return {str(path): file_digest(path) for path in files}
+
+
+def unbelievable(known: Mapping[str, str | None]) -> tuple[Path, ...]:
+    """Return the files that are gone, cut off, changed, links or another user's."""
+    return tuple(Path(name) for name, digest in known.items() if digest is None or file_digest(Path(name)) != digest)
+
+
+def drop_damaged_libraries(folder: Path, reporter: Reporter) -> None:
+    """Remove each compiled Metal source that does not end with its own hash, or is another user's."""
+    for path in sorted(folder.glob("*.so")):
+        if not _ends_with_its_hash(path):
+            reporter.line(f"{path} is cut off, changed or another user's: it is made again")
+            path.unlink()
+
+
+def _ends_with_its_hash(path: Path) -> bool:
+    try:
+        with open_regular(path, follow=False) as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return False
+            data = file.read()
+    except OSError:
+        return False
+    return data[-_HEX_DIGITS:] == hashlib.sha256(data[:-_HEX_DIGITS]).hexdigest().encode()
+
+
+def _foreign(child: Path) -> Path | None:
+    """Return the first path at or below one that belongs to somebody else."""
+    own = os.geteuid()
+    if child.lstat().st_uid != own:
+        return child
+    for folder, folders, files in os.walk(child):
+        for name in (*folders, *files):
+            if (path := Path(folder, name)).lstat().st_uid != own:
+                return path
+    return None

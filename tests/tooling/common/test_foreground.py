@@ -1,0 +1,104 @@
+"""A program of `simulate` in the foreground: signals are its own, and its end is its own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from entry import environ
+from mps_build.common.foreground import run_in_foreground
+from mps_build.common.process import Command
+
+TOOL = """\
+import sys
+from mps_build.common.process import Command
+from mps_build.common.stopping import signals_raise
+from mps_build.common.foreground import run_in_foreground
+with signals_raise():
+    sys.exit(run_in_foreground(Command(argv=(sys.executable, *sys.argv[1:]))))
+"""
+# Writes each signal that it is told of; ends by itself a while after the first Ctrl-C, as one that saves its state.
+PROGRAM = """\
+import signal, sys, time
+from pathlib import Path
+folder, rest = Path(sys.argv[1]), float(sys.argv[2])
+told = []
+def handle(number, frame):
+    told.append(signal.Signals(number).name)
+    (folder / "told").write_text(" ".join(told))
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1):
+    signal.signal(number, handle)
+(folder / "ready").write_text("")
+while not {"SIGINT", "SIGTERM"} & set(told):
+    time.sleep(0.01)
+time.sleep(rest)
+(folder / "saved").write_text("")
+sys.exit(3)
+"""
+
+
+def _wait(for_it: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not for_it():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def _arguments(folder: Path, rest: float) -> list[str]:
+    (folder / "program.py").write_text(PROGRAM)
+    return [sys.executable, "-c", TOOL, str(folder / "program.py"), str(folder), str(rest)]
+
+
+def _told(folder: Path) -> str:
+    return (folder / "told").read_text() if (folder / "told").exists() else ""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_signals_sent_to_us_reach_the_program_which_ends_in_its_own_time(tmp_path: Path, end: signal.Signals) -> None:
+    with subprocess.Popen(_arguments(tmp_path, 0.5), env=environ()) as tool:
+        _wait((tmp_path / "ready").exists)
+        for number in (signal.SIGUSR1, signal.SIGQUIT, end):
+            tool.send_signal(number)
+            _wait(lambda name=number.name: name in _told(tmp_path))  # type: ignore[misc]
+
+    assert _told(tmp_path) == f"SIGUSR1 SIGQUIT {end.name}"
+    assert (tool.returncode, (tmp_path / "saved").exists()) == (3, True)
+
+
+def test_a_second_signal_ends_it(tmp_path: Path) -> None:
+    with subprocess.Popen(_arguments(tmp_path, 600), env=environ()) as tool:
+        _wait((tmp_path / "ready").exists)
+        tool.send_signal(signal.SIGINT)
+        _wait(lambda: "SIGINT" in _told(tmp_path))
+        tool.send_signal(signal.SIGTERM)
+
+    assert tool.returncode == 128 + signal.SIGTERM
+    assert not (tmp_path / "saved").exists()
+
+
+def test_ctrl_c_on_the_terminal_reaches_it_once(tmp_path: Path) -> None:
+    argv = _arguments(tmp_path, 0.3)
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(argv[0], argv, environ())
+    _wait((tmp_path / "ready").exists)
+    os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+
+    assert (os.waitstatus_to_exitcode(status), _told(tmp_path)) == (3, "SIGINT")
+    os.close(terminal)
+
+
+def test_a_program_that_cannot_be_run_has_a_shells_status(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("text")
+
+    assert run_in_foreground(Command(argv=(str(tmp_path / "gone"),))) == 127
+    assert run_in_foreground(Command(argv=(str(tmp_path / "plain"),))) == 126
+    assert run_in_foreground(Command(argv=("sh", "-c", "kill -USR1 $$"))) == 128 + signal.SIGUSR1

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch.nn import functional
+
+functional: Any = torch.nn.functional
 
 OPERATORS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
     "elements": lambda x: (

@@ -7,7 +7,7 @@ compiles for 7 CPU minutes and takes 2 GB of disk below the cache folder; later 
 
 It shows what PyTorch's host code and Metal kernels do, not what a GPU or Apple's MPSGraph does: it is a rehearsal.
 
-`torch==VERSION` in the place of RECIPE is the official macOS wheel itself: its own machine code, on the CPU.
+`torch==VERSION` in the place of RECIPE is the official macOS wheel itself: its own machine code and Metal kernels.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _run_wheel(options: Options, console: Console) -> Result:
     release = str(ready.wheel.version)
     if options.command:
         # Not among what the program prints.
-        words = f"torch {release}, the macOS wheel's own code, CPU only: this stage has no mps device"
+        words = f"torch {release}, the macOS wheel's own code, answers as on macOS {options.macos}; this is a rehearsal"
         Console(to_stderr=True).print(words, style="dim")
         status = official.run(ready, options.command, environ=os.environ, macos=options.macos)
         document = {"release": release, "macos": options.macos, "official": True, "argv": list(options.command)}
@@ -194,6 +194,11 @@ def _run_wheel(options: Options, console: Console) -> Result:
             "python": ready.interpreter.version,
             "wheel": ready.wheel.path.name,
             "sha256": ready.wheel.sha256,
+            "selectors": {
+                "needed": ready.metal.lacking.asked_selectors,
+                "implemented": ready.metal.lacking.asked_selectors - len(ready.metal.lacking.selectors),
+                "missing": list(ready.metal.lacking.selectors),
+            },
             "imports": dict(taken.kinds),
             "not_provided": [list(each) for each in taken.missing],
         }
@@ -203,10 +208,15 @@ def _run_wheel(options: Options, console: Console) -> Result:
 def _print_wheel(ready: official.Official, taken: Inventory, console: Console, *, target: str) -> None:
     rows = [("wheel", ready.wheel.path.name), ("sha256", ready.wheel.sha256), ("Python", ready.interpreter.version)]
     rows += [(f"imports of macOS: {kind}", str(count)) for kind, count in taken.kinds.items()]
+    asked = ready.metal.lacking.asked_selectors
+    rows += [("selectors that it sends", f"{asked - len(ready.metal.lacking.selectors)} of {asked} implemented")]
     console.table(("what", "value"), rows)
     for name, library in taken.missing:
         console.print(f"not provided: {name} of {library}")
-    console.print("its CPU code runs; it has no mps device yet: torch.backends.mps.is_available() is False")
+    lacking = ready.metal.lacking
+    for name in (*lacking.classes, *lacking.symbols, *lacking.selectors):
+        console.print(f"the software Metal does not have {name}")
+    console.print("its MPS back end runs its own Metal kernels over a software Metal; this is a rehearsal")
     console.print(f"run a program with it: nox -s simulate -- {shlex.quote(target)} -- python FILE.py", style="bold")
 
 

@@ -161,7 +161,7 @@ def test_a_loader_that_names_no_library_proves_nothing() -> None:
 
 
 def test_the_first_own_source_marks_where_pytorchs_selectors_end() -> None:
-    assert own_sources()[0] == NATIVE / "boundary.cpp"
+    assert own_sources()[0] == NATIVE / "elf/boundary.cpp"
 
 
 def test_host_files_are_those_of_the_back_end(tmp_path: Path) -> None:

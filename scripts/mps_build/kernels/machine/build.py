@@ -27,7 +27,7 @@ def build_runtime(cache: Path) -> bytes:
     Raises:
         BuildEnvironmentError: there is no C compiler, or it fails.
     """
-    compiler = _compiler()
+    compiler = find_compiler()
     digest = hashlib.sha256("\0".join((*compiler, _version_of(compiler), *_FLAGS)).encode())
     sources = sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")])
     for path in sources:
@@ -58,8 +58,12 @@ def _version_of(compiler: tuple[str, ...]) -> str:
     return capture(Command(argv=(*compiler, "--version"), environ=dict(os.environ)), timeout_seconds=60).stdout
 
 
-def _compiler() -> tuple[str, ...]:
-    """Return a C compiler: the system's, or zig's from the package ziglang."""
+def find_compiler() -> tuple[str, ...]:
+    """Return a C compiler: the system's, or zig's from the package ziglang.
+
+    Raises:
+        BuildEnvironmentError: there is none.
+    """
     for name in ("cc", "gcc", "clang"):
         if found := shutil.which(name):
             return (found,)

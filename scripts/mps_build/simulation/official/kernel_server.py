@@ -44,6 +44,7 @@ MOST_ASKED = 64 << 20
 _MOST_REASON = 2000
 _SOURCE_TARGET = "aarch64-linux-gnu.2.31"
 _COMPILE_SECONDS = 600.0
+_WITHOUT = ("-fno-sanitize=all", "-g0", "-fno-exceptions", "-fno-rtti")
 VARIABLE = "MPS_BUILD_KERNEL_SERVER"
 
 Answer = tuple[bytes, bytes]
@@ -130,15 +131,18 @@ class Kernels:
             if metal_source.needs_expansion(text):
                 plain = Path(scratch, "plain.cpp")
                 plain.write_text(metal_source.without_includes(text), encoding="utf-8")
-                text = self._zig(*metal_source.EXPANSION, str(plain))
+                text = self._zig("c++", *metal_source.EXPANSION, str(plain))
             file.write_text(metal_source.translated(text), encoding="utf-8")
-            flags = (*metal_source.FLAGS, "-fno-sanitize=all", "-g0")
-            self._zig("-target", _SOURCE_TARGET, *flags, "-o", str(made), str(file))
+            # As C++ to an object, and that linked as C: no kernel needs a C++ library, which zig would compile first.
+            flags = [each for each in metal_source.FLAGS if each != "-shared"]
+            unlinked = Path(scratch, "kernels.o")
+            self._zig("c++", "-target", _SOURCE_TARGET, *flags, *_WITHOUT, "-c", "-o", str(unlinked), str(file))
+            self._zig("cc", "-target", _SOURCE_TARGET, "-shared", "-o", str(made), str(unlinked), "-lm")
             made.replace(library)
         return library
 
     def _zig(self, *words: str) -> str:
-        command = Command(argv=(str(self.zig), "c++", *words), environ=dict(os.environ))
+        command = Command(argv=(str(self.zig), *words), environ=dict(os.environ))
         answer = capture(command, timeout_seconds=_COMPILE_SECONDS)
         if not answer.ok:
             raise metal_source.Unsupported(metal_source.errors_of(answer.stderr) or "its compiler could not be run")

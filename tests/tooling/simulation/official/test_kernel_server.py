@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import socket
 import struct
 import time
@@ -9,6 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mps_build.common.process import Command, capture
+from mps_build.kernels.machine import build as machine
+from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.official.kernel_server import (
     ASK_KERNEL,
     ASK_NAMES,
@@ -108,3 +113,52 @@ def test_a_request_without_an_end_is_not_read(server: str) -> None:
         with talk.makefile("rb") as heard:
             assert b"of at most" in heard.read()
     assert _ask(server, (ASK_NAMES, 0, b""))[0][0]
+
+
+class _Answer(ctypes.Structure):
+    """native/linux/machine.h, `struct rt_answer`."""
+
+    _fields_ = (("text", ctypes.c_uint64), ("data", ctypes.c_uint64), ("bytes", ctypes.c_void_p))
+
+
+@pytest.fixture(scope="module")
+def asks(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """What the software Metal asks the server by, compiled for this machine."""
+    library = tmp_path_factory.mktemp("machine") / "libmachine.so"
+    sources = [str(path) for folder in (machine.SOURCES, NATIVE / "linux") for path in folder.glob("*.c")]
+    flags = ("-std=gnu11", "-fPIC", "-shared", "-w", f"-I{machine.SOURCES}")
+    argv = (*machine.find_compiler(), *flags, "-o", str(library), *sources, "-lm", "-ldl", "-lpthread")
+    done = capture(Command(argv=argv), timeout_seconds=300)
+    assert done.ok, done.stderr
+    return ctypes.CDLL(str(library))
+
+
+def _asked(asks: ctypes.CDLL, what: int, data: bytes) -> tuple[int, str, int]:
+    answer = _Answer()
+    failed = asks.rt_ask(what, ctypes.c_uint64(_BASE), data, ctypes.c_uint64(len(data)), ctypes.byref(answer))
+    return failed, ctypes.string_at(answer.bytes, answer.text).decode() if not failed else "", answer.data
+
+
+def test_a_process_and_its_child_ask_over_connections_of_their_own(
+    server: str, asks: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, server)
+    given = bitcode(doubled())
+    first = _asked(asks, ASK_KERNEL, given)
+
+    child = os.fork()
+    if child == 0:
+        same = all(_asked(asks, ASK_KERNEL, given) == first for _ in range(50))
+        os._exit(0 if same else 1)
+    answers = {_asked(asks, ASK_NAMES, b"") for _ in range(50)}
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert first[0] == 0 and first[1].startswith(f"{_BASE} ") and first[2] > 8
+    assert [(failed, text.split()[0], data) for failed, text, data in answers] == [(0, "rt_exp", 0)]
+
+
+def test_code_finds_the_functions_of_the_machine_and_of_c(asks: ctypes.CDLL) -> None:
+    asks.rt_found_in.restype = ctypes.c_void_p
+
+    assert all(asks.rt_found_in(None, name) for name in (b"rt_exp", b"rt_barrier", b"memcpy", b"fmodf"))
+    assert not asks.rt_found_in(None, b"rt_nothing")

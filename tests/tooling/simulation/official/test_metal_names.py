@@ -94,5 +94,5 @@ def test_each_class_that_a_release_takes_from_a_framework_is_in_the_sources(rele
 def test_an_object_is_made_anew_when_a_header_that_it_reads_changes() -> None:
     names = {path.name for path in read_with(NATIVE / "graph/matrices.mm")}
 
-    assert {"matrices.mm", "graph.h", "metal.h", "kernels.h", "objects.h", "linux_prefix.h"} <= names
+    assert {"matrices.mm", "graph.h", "metal.h", "availability.h", "objects.h", "linux_prefix.h"} <= names
     assert "event.h" not in names

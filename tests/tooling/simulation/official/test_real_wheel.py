@@ -12,9 +12,10 @@ import pytest
 # Fetches the wheel, an emulator and Debian's Python for arm64 (0.3 GB), compiles libc++: minutes the first time.
 pytestmark = [pytest.mark.slow, pytest.mark.zig]
 _PROGRAM = Path(__file__).parent / "programs/wheel.py"
+_METAL = _PROGRAM.with_name("metal.py")
 _CHECKS = (
     *("training", "convolution", "errors", "linear_algebra", "threads", "save_and_load", "script", "arrays", "workers"),
-    *("processes", "fourier_and_sort", "compiled", "no_device"),
+    *("processes", "fourier_and_sort", "compiled"),
 )
 
 
@@ -27,4 +28,15 @@ def test_the_newest_release_imports_and_trains_by_its_own_code(tmp_path: Path) -
     said = [line for line in answer.stdout.splitlines() if line.endswith(" ok")]
     assert said == [f"{name} ok" for name in _CHECKS], answer.stdout + answer.stderr
     assert answer.returncode == 3  # the program's own
-    assert "CPU only" in answer.stderr
+    assert "the macOS wheel's own code" in answer.stderr
+
+
+def test_official_operators_equal_the_cpu(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "mps_build", "simulate", "torch==2.15.0", "--", "python", str(_METAL)]
+    environ = {**os.environ, "PIP_CONSTRAINT": os.devnull}
+
+    answer = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=tmp_path, env=environ)
+
+    said = [line for line in answer.stdout.splitlines() if line.endswith(" ok")]
+    assert said == ["operators ok", "training ok", "faults ok", "end ok"], answer.stdout + answer.stderr
+    assert answer.returncode == 3  # the program's own

@@ -1,0 +1,131 @@
+"""Run with an official wheel: its mps device against its own CPU. Prints a line `NAME ok`, or what went wrong."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+functional: Any = torch.nn.functional
+
+OPERATORS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
+    "elements": lambda x: (
+        x + x,
+        x * 2.5,
+        (x - 2).relu(),
+        x.exp(),
+        x.sigmoid(),
+        functional.gelu(x),
+        torch.where(x > 2, x, -x),
+    ),
+    "whole_numbers": lambda x: (x.long() // 2, x.long() % 3, x.int().bitwise_and(5), (x > 2).any(1)),
+    "half": lambda x: ((x.half() * 2 + 1).float(), (x.bfloat16() * 3).sum().float()),
+    "complex": lambda x: (torch.complex(x, x).abs(),),
+    "reductions": lambda x: (x.sum(), x.sum(1), x.mean(0), x.var(1), x.argmax(1), x.amin(0), x.isnan().all()),
+    "softmax": lambda x: (x.softmax(1), x.log_softmax(0), functional.layer_norm(x, (3,))),
+    "orders": lambda x: (*x.sort(1, descending=True), *x.topk(2, 1), x.cumsum(1), x.unique()),
+    "views": lambda x: (x.t().contiguous(), torch.cat([x, x]), x[:, [2, 0]], x[1:, ::2] * 2, x.tril()),
+    "indices": lambda x: (
+        x.gather(1, torch.tensor([[0, 2], [1, 1]], device=x.device)),
+        torch.zeros(2, 3, device=x.device).scatter_add(1, torch.tensor([[0, 2, 2], [1, 1, 0]], device=x.device), x),
+        functional.embedding(torch.tensor([1, 0], device=x.device), x),
+        x.masked_fill(x > 2, -1),
+        x.nonzero(),
+    ),
+    "products": lambda x: (
+        x @ x.t(),
+        functional.linear(x, torch.ones(4, 3, device=x.device), torch.arange(4.0, device=x.device)),
+    ),
+    "windows": lambda x: (
+        functional.conv2d(x.reshape(1, 1, 2, 3), torch.ones(1, 1, 2, 2, device=x.device)),
+        functional.max_pool2d(x.reshape(1, 1, 2, 3), 2),
+    ),
+    "matrices": lambda x: (
+        torch.linalg.solve(torch.eye(3, device=x.device) * 2 + 1, x.t()),
+        torch.linalg.cholesky(torch.eye(3, device=x.device) * 4 + 1),
+    ),
+    "attention": lambda x: (
+        functional.scaled_dot_product_attention(
+            *(torch.linspace(-1, 1, 64, device=x.device).reshape(1, 1, 8, 8) for _ in "qkv")
+        ),
+    ),
+    "losses": lambda x: (
+        functional.binary_cross_entropy_with_logits(x, (x > 2).float()),
+        functional.mse_loss(x, x + 1),
+    ),
+    "large": lambda x: (torch.ones(300, 400, device=x.device) + 1, torch.ones(300, 400, device=x.device).sum()),
+}
+
+
+def equal(one: Any, other: Any) -> bool:
+    return bool(
+        one.dtype == other.dtype
+        and one.shape == other.shape
+        and torch.allclose(one.cpu().double(), other.double(), atol=1e-5, rtol=1e-5, equal_nan=True)
+    )
+
+
+def operators() -> None:
+    given = torch.arange(6.0).reshape(2, 3)
+    wrong: list[tuple[str, object]] = []
+    for name, function in OPERATORS.items():
+        try:
+            pairs = zip(function(given.to("mps")), function(given), strict=True)
+            wrong += [(name, place) for place, pair in enumerate(pairs) if not equal(*pair)]
+        except Exception as error:
+            wrong.append((name, f"{type(error).__name__}: {error}"))
+    assert not wrong, wrong
+
+
+def training() -> None:
+    def trained(device: str) -> list[Any]:
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 3).to(device)
+        optimiser = torch.optim.Adam(model.parameters(), 1e-2)
+        given = torch.linspace(-1, 1, 20).reshape(5, 4).to(device)
+        for _ in range(3):
+            optimiser.zero_grad()
+            loss = (model(given) ** 2).mean()
+            loss.backward()
+            optimiser.step()
+        return [each.detach().cpu() for each in (*model.parameters(), loss)]
+
+    assert all(torch.allclose(*pair, atol=1e-5) for pair in zip(trained("cpu"), trained("mps"), strict=True))
+
+
+def faults() -> None:
+    """A kernel that leaves its buffer is told with its place, and the process goes on."""
+    library = torch.mps.compile_shader(
+        "kernel void far(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i + 100000] = 1; }"
+        "kernel void near(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {"
+        " uint3 k = 0; k = 2u * k; out[i] = 7 + k.x; }"
+    )
+    out = torch.zeros(4, device="mps")
+    try:
+        library.far(out)
+        torch.mps.synchronize()
+    except RuntimeError as error:
+        assert "kernel far: it reads or writes outside of its buffers (thread 0, 0, 0" in str(error), error
+    else:
+        raise AssertionError("no error")
+    library.near(out)
+    assert out.tolist() == [7] * 4
+
+
+def end() -> None:
+    """The process ends while work is queued."""
+    given = torch.ones(64, 64, device="mps")
+    for _ in range(50):
+        given = given @ given * 0.01
+
+
+for check in (operators, training, faults, end):
+    try:
+        check()
+        print(check.__name__, "ok", flush=True)
+    except Exception:
+        print(check.__name__, traceback.format_exc(), flush=True)
+sys.exit(3)

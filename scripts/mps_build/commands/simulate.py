@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=count,
         help="draw when commits run, and in which order threads; the same replays",
     )
-    add_trust(parser)
+    add_trust(parser, "run a macOS wheel that is a file, and what the package index serves without a sha256")
     parser.add_argument(
         "--interpreter",
         metavar="PATH",

@@ -167,7 +167,7 @@ def test_the_archives_of_libcxx_are_read_from_what_zig_says() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("v2.6.0", "--trust"), "--trust and --interpreter are for a wheel"),
+        (("v2.6.0", "--interpreter", "python3"), "--interpreter is for a wheel"),
         (("torch==2.15.0", "--timing", "7", "--source", "tree"), "--source, --timing: not for an official wheel"),
         (("torch==2.15.0", "--macos", "9"), "is not a version"),
     ],

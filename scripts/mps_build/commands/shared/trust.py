@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-
 _SERVED = "also run what the package index serves without a sha256 (a file is yours)"
 
 

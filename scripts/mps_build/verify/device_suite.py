@@ -13,6 +13,7 @@ from mps_build.common.records.device_record import Concurrency
 
 from .facts import judge_text_on
 from .operators import check_names, check_operator
+from .pace import recorded_run
 from .suite.child import Limits
 from .suite.driver import run_suite
 from .suite.files import suite_files
@@ -78,6 +79,8 @@ class DeviceSuite:
         if suite.jobs > 1:
             threads = f"{suite.threads} thread{'s' if suite.threads != 1 else ''} each"
             setting.console.line(f"{suite.jobs} processes, {threads}, on {together.cores} cores (--jobs N: so many)")
+        if not (request.only or request.op or request.full or request.layers):
+            setting.console.line(recorded_run(request.device, quick=request.quick))
         judge_text = judge_text_on(setting.host, setting.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=setting.on_case, run=setting.run)
         setting.console.done()

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.console import human_seconds
+
 # Mean seconds of a case by file. For the time left only their ratios count: how fast this machine is, the cases that
 # are done say.
 _COSTS = Path(__file__).with_name("pace.json")
@@ -70,7 +72,23 @@ def weight(file: str, device: str = "mps") -> float:
     return float(costs["files"].get(file, costs["others"]))
 
 
+def recorded_run(device: str, *, quick: bool) -> str:
+    """Return what a whole run took where it was recorded, to be told before one starts.
+
+    >>> recorded_run("mps", quick=False).partition(" took ")[0]
+    'some 33,000 cases'
+    """
+    kind = "cpu" if device == "cpu" else "gpu"
+    run = next(each for each in _costs()["runs"] if (each["device"], each["quick"]) == (kind, quick))
+    text = (
+        f"some {round(run['cases'], -2 if quick else -3):,} cases took {human_seconds(run['seconds'])} on {run['on']}"
+    )
+    if device == "mps":
+        text += "; a Mac compiles a graph for each new operator, dtype and shape first, and none was timed yet"
+    return text
+
+
 @cache
-def _costs() -> Mapping[str, Mapping[str, Any]]:
-    found: Mapping[str, Mapping[str, Any]] = json.loads(_COSTS.read_text(encoding="utf-8"))
+def _costs() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(_COSTS.read_text(encoding="utf-8"))
     return found

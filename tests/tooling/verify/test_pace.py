@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from mps_build.common.console import progress_line
-from mps_build.verify.pace import Pace, weight
+from mps_build.verify.pace import Pace, recorded_run, weight
 
 SLOW, FAST = "test_transformers_finetune.py", "test_opinfo_float32.py"
 
@@ -44,3 +47,12 @@ def test_too_little_says_nothing_and_an_event_of_the_run_is_no_case() -> None:
 
 def test_a_better_figure_replaces_the_rate_in_the_line_of_progress() -> None:
     assert progress_line("Cases", 50, 200, "cases", 100.0, left=12.0) == "Cases  50/200 cases  0.5/s  12.0s left"
+
+
+@pytest.mark.parametrize("device", ["mps", "cpu", "cuda"])
+@pytest.mark.parametrize("quick", [False, True])
+def test_how_long_a_whole_run_took_is_said_before_one_starts(device: str, quick: bool) -> None:
+    said = recorded_run(device, quick=quick)
+
+    assert re.match(r"some [\d,]+ cases took (\d+m)?\d+s on ", said)
+    assert ("none was timed yet" in said) == (device == "mps")

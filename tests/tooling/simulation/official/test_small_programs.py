@@ -19,7 +19,7 @@ _FLAGS = ("-target", "aarch64-macos.14.0", "-O1", "-fno-sanitize=all")
 _LINK = ("-shared", "-Wl,-undefined,dynamic_lookup", "-Wl,-rpath,@loader_path")
 _CHECKS = {
     "system": "characters dyld errno files jumps limits long_double packed_arguments processes shared_memory signals "
-    "sockets threads variadics",
+    "sockets threads variadics versions",
     "cplusplus": "exceptions static_objects streams stubs thread_variables threads_of_cplusplus types",
 }
 

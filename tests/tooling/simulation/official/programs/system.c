@@ -283,6 +283,19 @@ int check_sockets(void) {
     return 0;
 }
 
+int check_versions(void) {
+    char text[16];
+    size_t size = sizeof text;
+    setenv("MPS_BUILD_MACOS", "15.2", 1);
+    if (__builtin_available(macOS 15.1, *)) size += 0; else return __LINE__;
+    if (__builtin_available(macOS 15.4, *)) return __LINE__;
+    if (__builtin_available(macOS 26, *)) return __LINE__;
+    EXPECT(!sysctlbyname("kern.osproductversion", text, &size, NULL, 0) && !strcmp(text, "15.2") && size == 5);
+    setenv("MPS_BUILD_MACOS", "26", 1);
+    if (__builtin_available(macOS 26, *)) return 0;
+    return __LINE__;
+}
+
 int check_dyld(void) {
     Dl_info info;
     EXPECT(dladdr((void *)check_dyld, &info) && strstr(info.dli_fname, "libsystem") && !strcmp(info.dli_sname, "check_dyld"));

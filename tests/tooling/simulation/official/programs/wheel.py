@@ -108,6 +108,7 @@ def fourier_and_sort() -> None:
 def compiled() -> None:
     if not hasattr(torch, "compile"):  # before 2.0
         return
+
     def add(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         return torch.sin(left) + right
 

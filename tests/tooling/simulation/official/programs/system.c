@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
+#include <dispatch/dispatch.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -294,6 +295,20 @@ int check_versions(void) {
     setenv("MPS_BUILD_MACOS", "26", 1);
     if (__builtin_available(macOS 26, *)) return 0;
     return __LINE__;
+}
+
+static void add_one(void *total, size_t i) { *(size_t *)total += i; }
+int check_dispatch(void) {
+    dispatch_semaphore_t semaphore = dispatch_semaphore_create(1);
+    size_t total = 0;
+    EXPECT(!dispatch_semaphore_wait(semaphore, DISPATCH_TIME_FOREVER) && dispatch_semaphore_wait(semaphore, DISPATCH_TIME_NOW));
+    EXPECT(dispatch_semaphore_wait(semaphore, dispatch_time(DISPATCH_TIME_NOW, 1000000)));
+    dispatch_semaphore_signal(semaphore);
+    EXPECT(!dispatch_semaphore_wait(semaphore, dispatch_time(DISPATCH_TIME_NOW, 1000000)));
+    dispatch_release(semaphore);
+    dispatch_apply_f(5, NULL, &total, add_one);
+    EXPECT(total == 10);
+    return 0;
 }
 
 int check_dyld(void) {

@@ -99,7 +99,7 @@ def training() -> None:
 def faults() -> None:
     """A kernel that leaves its buffer is told with its place, and the process goes on."""
     library = torch.mps.compile_shader(
-        "kernel void far(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i + 100000] = 1; }"
+        "kernel void far(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i + 500] = 1; }"
         "kernel void near(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {"
         " uint3 k = 0; k = 2u * k; out[i] = 7 + k.x; }"
     )

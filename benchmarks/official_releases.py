@@ -27,7 +27,7 @@ HEAD = """\
 
 `nox -s benchmark -- official_releases --write` made this; [the page of the official wheel](official_wheel.md) says how
 it is done. A check is a function of `tests/tooling/simulation/official/programs/wheel.py`; seconds are of the CPU, for
-all of them, the import and byte code included.
+all of them, torch's import (two of them) included.
 
 | release | Python | imports of macOS | not provided | checks that hold | which do not | CPU seconds |
 |---|---|---|---|---|---|---|

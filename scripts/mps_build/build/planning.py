@@ -177,6 +177,8 @@ def _source(recipe: Recipe, options: BuildOptions) -> SourceRequest:
     if options.source and (path := expanded(options.source).absolute()).exists():
         return _local_source(recipe, path, options)
     repository = options.source or options.repo or recipe.source.repository or ""
+    if "" in (options.source, options.repo):
+        raise UsageError("'' is neither a folder nor an address", hint="give a folder, a tarball or a git address")
     if expanded(repository).is_dir():
         repository = str(expanded(repository).absolute())
     elif "://" not in repository and "@" not in repository:

@@ -78,6 +78,8 @@ def _called(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, (ast.List, ast.Tuple)):
             for first, second in zip(node.elts, node.elts[1:], strict=False):
+                if getattr(second, "id", "") == "__name__":  # our own module
+                    continue
                 if isinstance(first, ast.Constant) and first.value == "-m":
                     word = (
                         second.value if isinstance(second, ast.Constant) else constants.get(getattr(second, "id", ""))

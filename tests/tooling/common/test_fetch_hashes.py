@@ -152,8 +152,9 @@ _OTHERS = ("verify_training", "benchmark_mps", "op_coverage")
 def test_no_command_runs_what_has_no_hash(
     command: str, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status, error, is_fetched = ran(command, tmp_path, monkeypatch=monkeypatch)
-    assert (status, is_fetched) == (21, False)
+    # What it requires may have been read from it, to choose a build for the CPU: nothing of it runs.
+    status, error, _ = ran(command, tmp_path, monkeypatch=monkeypatch)
+    assert status == 21
     assert "it would run unchecked" in error
 
 
@@ -166,14 +167,13 @@ def test_every_command_runs_it_where_it_is_trusted(
 
 
 def test_neither_does_a_version_of_a_bisection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
     with served(index(wheel_of(tmp_path, ANY), by="none", name=ANY)) as (address, _):
         found = Index(arguments=("--index-url", f"{address}/simple"), environ=ENVIRON)
         python = {"2.15.0": Path(sys.executable)}
-        venvs = Venvs(folder=tmp_path / "b", index=found, python_of=python, tell=told.append)
+        venvs = Venvs(folder=tmp_path / "b", index=found, python_of=python)
         with pytest.raises(RefusedForSafety):
             venvs.fetch("2.15.0")
-        trusting = Venvs(folder=tmp_path / "b", index=found, python_of=python, tell=told.append, trust=True)
+        trusting = Venvs(folder=tmp_path / "b", index=found, python_of=python, trust=True)
         assert trusting.fetch("2.15.0").name == ANY
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mps_build.cli import main
 from mps_build.commands import compare
+from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console
 from mps_build.common.records.device_record import write_record
 from small_records import case, record
@@ -78,7 +79,7 @@ def test_two_wheels_named_by_version_are_taken_for_one_python(
     """2.14.1 ends at 3.14, 2.15.0 has 3.15 too."""
     asked = []
 
-    def find_wheel(side: str, python: str | None, console: Console) -> tuple[Path, bool]:
+    def find_wheel(side: str, python: str | None, console: Console, **_: object) -> tuple[Path, bool]:
         asked.append((side, python))
         tag = "cp" + (python or {"torch==2.14.1": "3.14", "torch==2.15.0": "3.15"}[side]).replace(".", "")
         return Path(f"torch-{side.partition('==')[2]}-{tag}-{tag}-macosx_14_0_arm64.whl"), True
@@ -86,11 +87,12 @@ def test_two_wheels_named_by_version_are_taken_for_one_python(
     monkeypatch.setattr(compare, "find_wheel", find_wheel)
     monkeypatch.setattr(Path, "is_file", lambda path: path.suffix == ".whl")
 
-    found = compare._wheels(["torch==2.14.1", "torch==2.15.0"], None, Console())
+    options = parse_options("compare", ["torch==2.14.1", "torch==2.15.0"])
+    found = compare._wheels(["torch==2.14.1", "torch==2.15.0"], options, Console())
 
     assert [path.name.split("-")[2] for path in found] == ["cp314", "cp314"]
     assert "for Python 3.14, the newest that both have" in capsys.readouterr().out
-    assert [path.name.split("-")[2] for path in compare._wheels(["torch==2.15.0"] * 2, None, Console())] == [
+    assert [path.name.split("-")[2] for path in compare._wheels(["torch==2.15.0"] * 2, options, Console())] == [
         "cp315"
     ] * 2
     assert asked[-1] == ("torch==2.15.0", None)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.files import write_whole
@@ -112,7 +113,7 @@ def prepare(asked: Asked, reporter: Reporter) -> Official:
             version=str(wheel.version),
             home=home / "metal",
             zig=Zig(program=tools.zig, environ=zig_environ()),
-            jobs=os.cpu_count() or 1,
+            jobs=usable_cores(),
             reporter=reporter,
         )
         environment = _environment(wheel, interpreter, tools, below, site, metal, reporter)

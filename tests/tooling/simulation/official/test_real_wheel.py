@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mps_build.common.workspace import PACKAGE
 
 # Fetches the wheel, an emulator and Debian's Python for arm64 (0.3 GB), compiles libc++: minutes the first time.
 pytestmark = [pytest.mark.slow, pytest.mark.zig]
@@ -21,7 +22,7 @@ _CHECKS = (
 
 def test_the_newest_release_imports_and_trains_by_its_own_code(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "mps_build", "simulate", "torch==2.15.0", "--", "python", str(_PROGRAM)]
-    environ = {**os.environ, "PIP_CONSTRAINT": os.devnull}
+    environ = {**os.environ, "PIP_CONSTRAINT": os.devnull, "PYTHONPATH": str(PACKAGE.parent)}
 
     answer = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=tmp_path, env=environ)
 

@@ -15,6 +15,7 @@ from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..builder.packages import Apt, unpack
+from ..builder.root import merge_usr
 from .tools import Tools, check_apt, ledger, official_folder, official_log
 
 # Debian's suites by their Python, in the order in which a wheel is looked for; its OpenBLAS stands for Accelerate. The
@@ -92,11 +93,12 @@ def _root(suite: str, python: str, reporter: Reporter) -> Path:
         remove_tree(home)
         home.mkdir(parents=True)
         unpack(archives, home, log=official_log(), reporter=reporter)
+        merge_usr(home)  # programs name their loader below /lib, and trixie's C library lies below /usr
         for archive in archives:
             archive.unlink()
         return StepResult(trees=(home,))
 
-    ledger().run("root", key=suite, version=1, inputs={"packages": packages}, action=make)
+    ledger().run("root", key=suite, version=2, inputs={"packages": packages}, action=make)
     return home
 
 

@@ -21,6 +21,7 @@ whose imports are on record. [The page of the official wheel](official_wheel.md)
 | variadic | its other arguments are taken from the stack, where Apple's convention puts them |
 | translated | a function of ours: layouts, flags, numbers or state differ |
 | data | an object of ours |
+| alone | without a software Metal, a function of ours; with one it is the one that gives it |
 | nil, zeros | without a software Metal there are no objects: it answers nothing |
 | refused | a call raises the reason; an image that takes it as an object is not opened |
 """

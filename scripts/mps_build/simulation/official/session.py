@@ -149,7 +149,6 @@ def _environment(
         remove_tree(home)
         _install(wheel, interpreter, packages, reporter)
         write_whole(home / "pyvenv.cfg", f"home = {interpreter.home}\ninclude-system-site-packages = false\n")
-        _write_programs(home, interpreter, tools)
         _write_metadata(wheel, packages)
         return StepResult(trees=(home,))
 
@@ -160,6 +159,7 @@ def _environment(
         "providers": [str(below.libcxx), str(metal.library)],
         "folders": [str(site)],
     }
+    _write_programs(home, interpreter, tools)
     _write_if_new(packages / "mps_build_official.json", json.dumps(settings, indent=1) + "\n")
     _write_if_new(packages / "mps_build_official.pth", f"{site}\nimport mps_build_official\n")
     _write_if_new(packages / HOOK.name, HOOK.read_text(encoding="utf-8"))
@@ -211,18 +211,20 @@ def _install(wheel: Wheel, interpreter: Interpreter, packages: Path, reporter: R
 def _write_programs(home: Path, interpreter: Interpreter, tools: Tools) -> None:
     """Write `python` and `pip`: scripts of this machine, so that a program of arm64 can start them as well.
 
-    Byte code goes to a folder of the environment: below the emulator /usr may be this machine's own.
+    Byte code goes to a folder of the environment: below the emulator /usr may be this machine's own. OpenMP's threads
+    sleep where they would spin for 200 ms: emulated, that took 1.6 times the CPU.
     """
     words = shlex.join(emulated(tools, interpreter.root))
     text = (
         "#!/bin/sh\n# Written by mps_build: the Python of an official macOS wheel, under qemu-user.\n"
         f"export PYTHONPYCACHEPREFIX={shlex.quote(str(home / 'bytecode'))}\n"
+        'export KMP_BLOCKTIME="${KMP_BLOCKTIME-0}"\n'
         f'exec {words} -0 "$0" {shlex.quote(str(interpreter.program))} "$@"\n'
     )
     for name in ("python", "python3", f"python{interpreter.version}"):
-        write_whole(home / "bin" / name, text, mode=0o755)
+        _write_if_new(home / "bin" / name, text, mode=0o755)
     for name in ("pip", "pip3"):
-        write_whole(
+        _write_if_new(
             home / "bin" / name, f'#!/bin/sh\nexec {shlex.quote(str(home / "bin/python"))} -m pip "$@"\n', mode=0o755
         )
 
@@ -236,9 +238,9 @@ def _write_metadata(wheel: Wheel, packages: Path) -> None:
     write_whole(folder / "INSTALLER", "mps-build\n")
 
 
-def _write_if_new(path: Path, text: str) -> None:
+def _write_if_new(path: Path, text: str, *, mode: int | None = None) -> None:
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        write_whole(path, text)
+        write_whole(path, text, mode=mode)
 
 
 def program_environ(official: Official, *, environ: Mapping[str, str], macos: str) -> dict[str, str]:

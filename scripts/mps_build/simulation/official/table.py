@@ -26,6 +26,7 @@ class _Table(BaseModel):
     data: list[str]
     aliases: dict[str, str] = Field(alias="as")
     nil: list[str]
+    alone: list[str]
     zeros: list[str]
     refused: dict[str, str]
 
@@ -36,7 +37,7 @@ class Row:
 
     Attributes:
         name: C's, without the leading underscore; one of `zeros` may end in `*`.
-        kind: same, variadic, translated, data, nil, zeros, refused.
+        kind: same, variadic, translated, data, nil, alone, zeros, refused.
         target: of `same` the name here, of others the C object; of `refused` the reason.
         named: of `variadic`, how many arguments come before the others.
     """
@@ -72,6 +73,7 @@ def _rows(table: _Table) -> Iterator[Row]:
     for name, named in table.variadic.items():
         yield Row(name=name, kind="variadic", target=f"variadic_{c_name(name)}", named=named)
     yield from (Row(name=name, kind="translated", target=f"darwin_{c_name(name)}") for name in table.translated)
+    yield from (Row(name=name, kind="alone", target=f"darwin_{c_name(name)}") for name in table.alone)
     yield from (Row(name=name, kind="data", target=f"darwin_{c_name(name)}") for name in table.data)
     yield from (Row(name=name, kind="nil", target="darwin_nil") for name in table.nil)
     yield from (Row(name=name, kind="zeros", target="darwin_zeros") for name in table.zeros)
@@ -121,7 +123,7 @@ def _c_row(row: Row) -> str:
         return f'    {{"{symbol}", SYSTEM_SAME, NULL, "{row.target}"}},'
     if row.kind == "refused":
         return f'    {{"{symbol}", SYSTEM_REFUSED, NULL, "{row.target}"}},'
-    kind = "SYSTEM_NIL" if row.kind in ("nil", "zeros") else "SYSTEM_GIVEN"
+    kind = "SYSTEM_ALONE" if row.kind in ("nil", "zeros", "alone") else "SYSTEM_GIVEN"
     return f'    {{"{symbol}", {kind}, {row.target}, NULL}},'
 
 

@@ -18,8 +18,8 @@ _PROGRAMS = Path(__file__).parent / "programs"
 _FLAGS = ("-target", "aarch64-macos.14.0", "-O1", "-fno-sanitize=all")
 _LINK = ("-shared", "-Wl,-undefined,dynamic_lookup", "-Wl,-rpath,@loader_path")
 _CHECKS = {
-    "system": "characters dyld errno files jumps limits long_double packed_arguments processes shared_memory signals "
-    "sockets threads variadics",
+    "system": "characters dispatch dyld errno files jumps limits long_double packed_arguments processes shared_memory "
+    "signals sockets threads variadics versions",
     "cplusplus": "exceptions static_objects streams stubs thread_variables threads_of_cplusplus types",
 }
 

@@ -73,7 +73,7 @@ static struct answer from_table(const char *name) {
         return (struct answer){address, address ? FOUND : STUB, "nothing here gives it"};
     }
     if (row->kind == SYSTEM_REFUSED) return (struct answer){NULL, STUB, row->text};
-    if (row->kind == SYSTEM_NIL && from_providers("_objc_msgSend")) return (struct answer){NULL, STUB, "the software Metal does not have it"};
+    if (row->kind == SYSTEM_ALONE && from_providers("_objc_msgSend")) return (struct answer){NULL, STUB, "the software Metal does not have it"};
     void *address = row->kind == SYSTEM_SAME ? dlsym(RTLD_DEFAULT, row->text) : (void *)row->address;
     return (struct answer){address, address ? FOUND : STUB, "this system does not have it"};
 }
@@ -100,7 +100,7 @@ void *symbol_anywhere(const char *name) {
 /* --- a pass over one image --- */
 
 /* `known`: what its names were bound to, those of one definition for all images apart from the others. */
-struct pass { struct image *image; struct names known[2], called; int missing; };
+struct pass { struct image *image; struct names known[2], called; };
 
 static void add_called(void *context, const char *name) { names_add(context, name, (void *)1); }
 
@@ -148,46 +148,16 @@ static bool write_fixup(void *context, const struct macho_fixup *fixup) {
     return true;
 }
 
-static bool list_fixup(void *context, const struct macho_fixup *fixup) {
-    struct pass *pass = context;
-    if (!fixup->is_bind || fixup->is_optional) return true;
-    const struct macho_import *import = &fixup->import;
-    struct names *known = &pass->known[import->library == MACHO_WEAK];
-    if (names_get(known, import->name)) return true;
-    names_add(known, import->name, (void *)1);
-    struct answer answer = settled(pass, import);
-    if (answer.outcome == FOUND) return true;
-    printf("%s\t%s\t%s\t%s\t%s\n", answer.outcome == STUB ? "stub" : "refused", import->name,
-           library_of(pass->image, import), answer.reason, pass->image->path);
-    pass->missing++;
-    return true;
-}
-
-static bool run_pass(struct pass *pass, macho_visitor visit) {
-    struct macho *file = &pass->image->file;
-    file->fault[0] = 0;
-    macho_called(file, add_called, &pass->called);
-    bool is_good = macho_fixups(file, visit, pass) || (file->fault[0] && fault("%s: %s", pass->image->path, file->fault));
-    free(pass->known[0].rows);
-    free(pass->known[1].rows);
-    free(pass->called.rows);
-    return is_good;
-}
-
 bool bind_image(struct image *image) {
     struct pass pass = {.image = image};
-    return run_pass(&pass, write_fixup);
-}
-
-int missing_imports(void) {
-    int missing = 0;
-    for (unsigned i = 0; i < image_count; i++) {
-        struct pass pass = {.image = images[i]};
-        if (!run_pass(&pass, list_fixup)) return -1;
-        missing += pass.missing;
-    }
-    fflush(stdout);
-    return missing;
+    struct macho *file = &image->file;
+    file->fault[0] = 0;
+    macho_called(file, add_called, &pass.called);
+    bool is_good = macho_fixups(file, write_fixup, &pass) || (file->fault[0] && fault("%s: %s", image->path, file->fault));
+    free(pass.known[0].rows);
+    free(pass.known[1].rows);
+    free(pass.called.rows);
+    return is_good;
 }
 
 /* --- stubs: code that names what was called, and raises --- */

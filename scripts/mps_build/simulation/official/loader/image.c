@@ -226,12 +226,6 @@ int official_open(const char *path) {
     return is_good ? 0 : -1;
 }
 
-int official_missing(const char *path) {
-    system_prepare();
-    if (!open_with_needs(path, false)) return -1;
-    return missing_imports();
-}
-
 void *official_symbol(const char *name) {
     for (unsigned i = 0; i < image_count; i++) {
         bool is_weak;

@@ -33,9 +33,6 @@ int official_open(const char *path);
 const char *official_fault(void);
 /* The address of a name of any image, such as "_PyInit__C"; NULL: none has it. */
 void *official_symbol(const char *name);
-/* Bind every image without starting it, and print what would be refused: one line for each import. 0, or the count. */
-int official_missing(const char *path);
-int missing_imports(void);
 
 /* --- between the parts of the loader --- */
 

@@ -1,6 +1,7 @@
 /* Clocks, facts of the machine, logs: what a process asks of Mach, of sysctl and of os_log. */
 #define _GNU_SOURCE
 #include "system.h"
+#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/time.h>
 #include <time.h>
@@ -51,6 +52,14 @@ void darwin_arc4random_buf(void *to, size_t size) {
 
 /* --- the machine: a small Mac with this one's processors and memory --- */
 
+/* The macOS that is answered as: MPS_BUILD_MACOS, such as 15.2, packed as macOS packs versions. */
+static uint32_t own_version(void) {
+    unsigned major = 15, minor = 2;
+    const char *text = getenv("MPS_BUILD_MACOS");
+    if (text && sscanf(text, "%u.%u", &major, &minor) == 1) minor = 0;
+    return major << 16 | minor << 8;
+}
+
 static uint64_t processors(void) { return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN); }
 static uint64_t memory(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE); }
 
@@ -75,6 +84,9 @@ int darwin_sysctlbyname(const char *name, void *to, size_t *size, const void *wa
         if (!strcmp(facts[i].name, name)) value = &facts[i].value, have = facts[i].size;
     if (!strcmp(name, "hw.cacheconfig")) value = caches, have = sizeof caches;
     if (!strcmp(name, "machdep.cpu.brand_string")) value = "Apple M1", have = 9;
+    char version[16];
+    uint32_t own = own_version();
+    if (!strcmp(name, "kern.osproductversion")) value = version, have = 1 + (size_t)snprintf(version, sizeof version, "%u.%u", own >> 16, own >> 8 & 0xff);
     if (!strcmp(name, "hw.machine")) value = "arm64", have = 6;
     if (!value) return errno = ENOENT, -1;
     /* A program may ask for four bytes of eight, or the other way round. */
@@ -133,7 +145,14 @@ void darwin__os_log_impl(void) {}
 void darwin___clear_cache(char *start, char *end) { __builtin___clear_cache(start, end); }
 void darwin_sys_icache_invalidate(void *start, size_t size) { __builtin___clear_cache((char *)start, (char *)start + size); }
 int darwin___darwin_check_fd_set_overflow(int file, const void *set, int is_unlimited) { (void)set; return is_unlimited || (file >= 0 && file < 1024); }
-bool darwin__availability_version_check(void) { return true; }
+
+/* What @available is compiled to. */
+struct darwin_version { uint32_t platform, version; };
+bool darwin__availability_version_check(uint32_t count, const struct darwin_version *wanted) {
+    for (uint32_t i = 0; i < count; i++)
+        if (wanted[i].platform == 1 && wanted[i].version > own_version()) return false;
+    return true;
+}
 void darwin_dyld_stub_binder(void) {}
 
 /* Where no software Metal is loaded: an Objective-C in which every object is nil, so that there is no device. */

@@ -16,7 +16,7 @@
 
 int darwin_lookup_error(int number);
 
-enum { DARWIN_INET6 = 30, DARWIN_STREAM_CLOEXEC = 0 };
+enum { DARWIN_INET6 = 30 };
 static int family_of(int darwin) { return darwin == DARWIN_INET6 ? AF_INET6 : darwin; }
 static int darwin_family(int own) { return own == AF_INET6 ? DARWIN_INET6 : own; }
 

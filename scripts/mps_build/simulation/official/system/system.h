@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum system_kind { SYSTEM_GIVEN, SYSTEM_SAME, SYSTEM_REFUSED, SYSTEM_NIL };
-/* text: of SAME the name in this process, of REFUSED the reason. NIL: only without a software Metal. */
+enum system_kind { SYSTEM_GIVEN, SYSTEM_SAME, SYSTEM_REFUSED, SYSTEM_ALONE };
+/* text: of SAME the name in this process, of REFUSED the reason. ALONE: only without a software Metal. */
 struct system_row { const char *name; enum system_kind kind; const void *address; const char *text; };
 
 void system_prepare(void);

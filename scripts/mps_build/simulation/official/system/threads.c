@@ -206,3 +206,37 @@ int darwin_semaphore_timedwait(uint32_t number, struct { uint32_t seconds; int32
     if (!semaphore_of(number)) return KERN_INVALID_ARGUMENT;
     return !sem_timedwait(semaphores[number], &until) ? 0 : errno == ETIMEDOUT ? KERN_OPERATION_TIMED_OUT : KERN_ABORTED;
 }
+
+/* --- libdispatch, as far as the CPU's code uses it; a software Metal has one of its own --- */
+
+enum { DISPATCH_NOW = 0 };
+#define DISPATCH_FOREVER (~0ull)
+uint64_t darwin_mach_absolute_time(void);
+
+sem_t *darwin_dispatch_semaphore_create(long value) {
+    sem_t *made = value < 0 ? NULL : malloc(sizeof *made);
+    if (made) sem_init(made, 0, (unsigned)value);
+    return made;
+}
+long darwin_dispatch_semaphore_signal(sem_t *semaphore) { return sem_post(semaphore); }
+/* The time is that of mach_absolute_time. */
+long darwin_dispatch_semaphore_wait(sem_t *semaphore, uint64_t until) {
+    if (until == DISPATCH_NOW) return sem_trywait(semaphore) ? KERN_OPERATION_TIMED_OUT : 0;
+    uint64_t now = darwin_mach_absolute_time(), left = until > now ? until - now : 0;
+    struct timespec wait = {(time_t)(left / 1000000000), (long)(left % 1000000000)}, end = after(&wait);
+    int result;
+    while ((result = until == DISPATCH_FOREVER ? sem_wait(semaphore) : sem_timedwait(semaphore, &end)) && errno == EINTR) {}
+    return result ? KERN_OPERATION_TIMED_OUT : 0;
+}
+uint64_t darwin_dispatch_time(uint64_t from, int64_t span) {
+    if (from == DISPATCH_FOREVER) return from;
+    return (from == DISPATCH_NOW ? darwin_mach_absolute_time() : from) + (uint64_t)span;
+}
+void darwin_dispatch_release(sem_t *semaphore) {                             /* nothing else is made here */
+    sem_destroy(semaphore);
+    free(semaphore);
+}
+void darwin_dispatch_apply_f(size_t count, void *queue, void *context, void (*run)(void *, size_t)) {
+    (void)queue;
+    for (size_t i = 0; i < count; i++) run(context, i);
+}

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
+#include <dispatch/dispatch.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -280,6 +281,33 @@ int check_sockets(void) {
     freeaddrinfo(found);
     EXPECT(getaddrinfo("not a number", NULL, &hints, &found) == EAI_NONAME);
     close(server), close(client), close(served);
+    return 0;
+}
+
+int check_versions(void) {
+    char text[16];
+    size_t size = sizeof text;
+    setenv("MPS_BUILD_MACOS", "15.2", 1);
+    if (__builtin_available(macOS 15.1, *)) size += 0; else return __LINE__;
+    if (__builtin_available(macOS 15.4, *)) return __LINE__;
+    if (__builtin_available(macOS 26, *)) return __LINE__;
+    EXPECT(!sysctlbyname("kern.osproductversion", text, &size, NULL, 0) && !strcmp(text, "15.2") && size == 5);
+    setenv("MPS_BUILD_MACOS", "26", 1);
+    if (__builtin_available(macOS 26, *)) return 0;
+    return __LINE__;
+}
+
+static void add_one(void *total, size_t i) { *(size_t *)total += i; }
+int check_dispatch(void) {
+    dispatch_semaphore_t semaphore = dispatch_semaphore_create(1);
+    size_t total = 0;
+    EXPECT(!dispatch_semaphore_wait(semaphore, DISPATCH_TIME_FOREVER) && dispatch_semaphore_wait(semaphore, DISPATCH_TIME_NOW));
+    EXPECT(dispatch_semaphore_wait(semaphore, dispatch_time(DISPATCH_TIME_NOW, 1000000)));
+    dispatch_semaphore_signal(semaphore);
+    EXPECT(!dispatch_semaphore_wait(semaphore, dispatch_time(DISPATCH_TIME_NOW, 1000000)));
+    dispatch_release(semaphore);
+    dispatch_apply_f(5, NULL, &total, add_one);
+    EXPECT(total == 10);
     return 0;
 }
 

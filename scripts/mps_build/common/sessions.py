@@ -126,7 +126,9 @@ def _is_over(process: subprocess.Popen[bytes], number: int) -> bool:
             return False
         process.poll()
         time.sleep(0.01)
-    process.poll()
+    # A process of several threads is dead a little before it can be waited for.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(1)
     return True
 
 

@@ -18,7 +18,6 @@ from waiting import wait_until
 TOOL = """\
 import sys
 from mps_build.common.process import Command
-from waiting import wait_until
 from mps_build.common.stopping import signals_raise
 from mps_build.common.foreground import run_in_foreground
 with signals_raise():
@@ -56,7 +55,7 @@ def _told(folder: Path) -> str:
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_signals_sent_to_us_reach_the_program_which_ends_in_its_own_time(tmp_path: Path, end: signal.Signals) -> None:
     with subprocess.Popen(_arguments(tmp_path, 0.5), env=environ()) as tool:
-        wait_until((tmp_path / "ready").exists)
+        wait_until(lambda: (tmp_path / "ready").exists() or tool.poll() is not None)
         for number in (signal.SIGUSR1, signal.SIGQUIT, end):
             tool.send_signal(number)
             wait_until(lambda name=number.name: name in _told(tmp_path))  # type: ignore[misc]
@@ -67,7 +66,7 @@ def test_signals_sent_to_us_reach_the_program_which_ends_in_its_own_time(tmp_pat
 
 def test_a_second_signal_ends_it(tmp_path: Path) -> None:
     with subprocess.Popen(_arguments(tmp_path, 600), env=environ()) as tool:
-        wait_until((tmp_path / "ready").exists)
+        wait_until(lambda: (tmp_path / "ready").exists() or tool.poll() is not None)
         tool.send_signal(signal.SIGINT)
         wait_until(lambda: "SIGINT" in _told(tmp_path))
         tool.send_signal(signal.SIGTERM)

@@ -97,6 +97,7 @@ MEANINGS: Mapping[str, str] = {
     "suite.cpu_s": "the default layers after imports, one thread",
     "suite.cpu_two_threads_s": "the same with two threads",
     "suite.false_alarms": "cases that fail on a healthy torch",
+    "suite.false_alarms_2_11": "cases that fail on a healthy torch 2.11.0, on its CPU, of five seeds",
     "suite.full_s": "`verify_mps --full`, wall time",
     "suite.gpu_false_alarms": "cases that fail on an NVIDIA GPU and are no known fault of CUDA",
     "suite.gpu_quick_s": "`verify_mps --quick` on an NVIDIA GPU where nothing is compiled yet",
@@ -127,6 +128,11 @@ MEANINGS: Mapping[str, str] = {
         for device in ("cpu", "cuda", "mps")
     },
     "threads.cpu_rate_ratio.2_cores": "`verify_mps --device cpu` on two cores: its rate over the best setting's",
+    **{
+        f"core.{name}_{unit}": f"{what} `{name}` from a fresh clone"
+        for name in ("audit_wheel", "build_sample", "verify_kernels", "verify_mps", "official_wheel", "simulate")
+        for unit, what in (("s", "seconds to the verdict of"), ("gb", "disk of"))
+    },
     "triage.first.unknown": "logs of threads unread before, first answers: no cause where one could be known",
     "triage.first.wrong": "the same: a wrong cause, or one where none may be named",
     "triage.unknown": "every log whose right answer is known: no cause where one could be known",

@@ -61,7 +61,7 @@ class Workspace:
             TreeInUse: another build holds it; the message names its process.
         """
         self.root.mkdir(parents=True, exist_ok=True)
-        with open_to_append(self.root / "lock") as file:
+        with open_to_append(self.root / "lock", follow=False) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

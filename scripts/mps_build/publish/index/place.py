@@ -59,10 +59,13 @@ def held(site: Path, *, on_wait: Callable[[str], None]) -> Iterator[None]:
         on_wait: gets a sentence that names the other process, before the wait.
 
     Raises:
+        UsageError: something else than a lock lies in its place.
         HostError: the file system knows no locks.
     """
     site.parent.mkdir(parents=True, exist_ok=True)
     lock = _beside(site, "lock")
+    if lock.is_symlink():  # what it leads to would be written over
+        raise UsageError(f"{lock} is a symbolic link", hint="see whose it is and remove it, or name another --output")
     with _locked(lock, site, on_wait) as file:
         file.truncate(0)
         file.write(str(os.getpid()).encode())
@@ -118,7 +121,7 @@ def _is_whole(folder: Path) -> bool:
 @contextmanager
 def _locked(path: Path, site: Path, on_wait: Callable[[str], None]) -> Iterator[IO[bytes]]:
     while True:
-        with open_to_append(path) as file:
+        with open_to_append(path, follow=False) as file:
             try:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,6 +19,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mps_build.common.cores import usable_cores
 from mps_build.common.known_issues import Circumstances, active_issues, as_suite_reads_them, load_issues
 from mps_build.common.records.device_record import Case
 from mps_build.verify.facts import judge_text_on, observe_host
@@ -59,7 +60,7 @@ def main() -> int:
     parser.add_argument("--python", action="append", required=True, help="a Python that has torch and pytest")
     parser.add_argument("--device", choices=("cpu", "cuda", "mps"), default="cpu")
     parser.add_argument("--seeds", default="0,1,2,3,4")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="default: one for each core")
+    parser.add_argument("--jobs", type=int, default=usable_cores(), help="default: one for each core")
     parser.add_argument("--layers", default="", help="only these layers of the suite")
     parser.add_argument("--only", default="", help="only these cases (ids or patterns)")
     given = parser.parse_args()

@@ -78,7 +78,7 @@ def within_quota(environ: Mapping[str, str], *, cores: int | None = None, visibl
 
 
 def _first(value: str) -> int | None:
-    """Return the number of threads that a variable gives (of 4,2 for nested levels the first); None if it gives none."""
+    """Return the threads that a variable gives, of nested levels (4,2) the first; None if it gives none."""
     first = value.partition(",")[0].strip()
     return (int(first) or None) if first.isdecimal() else None
 

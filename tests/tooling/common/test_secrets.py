@@ -41,7 +41,7 @@ PLANTED = {
     "curl_header_glued": ("curl '-HAuthorization: Bearer hunter2pass' https://example.org", "hunter2pass"),
     "shell_quotes_each_word": ("+ twine upload '--token' 'hunter2pass'", "hunter2pass"),
     "list_over_lines": ('[\n "curl",\n "-udeploy:hunter2pass",\n "https://example.org"\n]', "hunter2pass"),
-    "list_of_python": ("ran ['curl', '--oauth2-bearer', 'hunter2pass', 'x']", "hunter2pass"),
+    "curl_in_a_list_of_python": ("ran ['curl', '--oauth2-bearer', 'hunter2pass', 'x']", "hunter2pass"),
     "pair_of_python": ("headers [('Authorization', 'Bearer hunter2pass')]", "hunter2pass"),
     "login_glued_in_a_list": ("['mysql', '-u', 'root', '-phunter2pass']", "hunter2pass"),
     "yaml_block": ("password: >-\n  hunter2pass\n", "hunter2pass"),

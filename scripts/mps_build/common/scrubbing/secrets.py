@@ -135,7 +135,8 @@ _NAMED = rules(
     ),
     (
         "password",  # fish and csh, launchctl, git config, aws configure
-        rf"(?i)(\b(?:setenv|(?:set|config)(?=\s[^\n]{{0,60}}[\w-][_.])) (?:-{{1,2}}[\w-]{{1,20}} ){{0,4}}[\w.-]{{0,40}}{SENSITIVE}\w{{0,40}} )"
+        r"(?i)(\b(?:setenv|(?:set|config)(?=\s[^\n]{0,60}[\w-][_.])) (?:-{1,2}[\w-]{1,20} ){0,4}"
+        rf"[\w.-]{{0,40}}{SENSITIVE}\w{{0,40}} )"
         rf"{_TAKEN}(?![-=]){_VALUE}",
         r"\g<1>removed",
     ),
@@ -221,7 +222,8 @@ SECRETS = (*_FORMATS, *_WRAPPED, *_NAMED, *_PLACED)
 IN_NAMES = rules(
     (
         "password",
-        rf"(?i)((?:{SENSITIVE}|bearer|authorization[=_.,+~@: -]{{1,3}}basic)(?:[=_.,+~@: -]|%3[ad]){{1,3}})(?!removed\b)(?=[^/\s]{{0,60}}\d)(?=[^/\s]{{0,60}}[a-z])[^/\s]{{6,}}",
+        rf"(?i)((?:{SENSITIVE}|bearer|authorization[=_.,+~@: -]{{1,3}}basic)(?:[=_.,+~@: -]|%3[ad]){{1,3}})"
+        r"(?!removed\b)(?=[^/\s]{0,60}\d)(?=[^/\s]{0,60}[a-z])[^/\s]{6,}",
         r"\g<1>removed",
     ),
 )

@@ -7,14 +7,13 @@ import pty
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from entry import environ
 from mps_build.common.foreground import run_in_foreground
 from mps_build.common.process import Command
+from waiting import wait_until
 
 TOOL = """\
 import sys
@@ -44,13 +43,6 @@ sys.exit(3)
 """
 
 
-def _wait(for_it: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not for_it():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def _arguments(folder: Path, rest: float) -> list[str]:
     (folder / "program.py").write_text(PROGRAM)
     return [sys.executable, "-c", TOOL, str(folder / "program.py"), str(folder), str(rest)]
@@ -63,10 +55,10 @@ def _told(folder: Path) -> str:
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_signals_sent_to_us_reach_the_program_which_ends_in_its_own_time(tmp_path: Path, end: signal.Signals) -> None:
     with subprocess.Popen(_arguments(tmp_path, 0.5), env=environ()) as tool:
-        _wait((tmp_path / "ready").exists)
+        wait_until((tmp_path / "ready").exists)
         for number in (signal.SIGUSR1, signal.SIGQUIT, end):
             tool.send_signal(number)
-            _wait(lambda name=number.name: name in _told(tmp_path))  # type: ignore[misc]
+            wait_until(lambda name=number.name: name in _told(tmp_path))  # type: ignore[misc]
 
     assert _told(tmp_path) == f"SIGUSR1 SIGQUIT {end.name}"
     assert (tool.returncode, (tmp_path / "saved").exists()) == (3, True)
@@ -74,9 +66,9 @@ def test_signals_sent_to_us_reach_the_program_which_ends_in_its_own_time(tmp_pat
 
 def test_a_second_signal_ends_it(tmp_path: Path) -> None:
     with subprocess.Popen(_arguments(tmp_path, 600), env=environ()) as tool:
-        _wait((tmp_path / "ready").exists)
+        wait_until((tmp_path / "ready").exists)
         tool.send_signal(signal.SIGINT)
-        _wait(lambda: "SIGINT" in _told(tmp_path))
+        wait_until(lambda: "SIGINT" in _told(tmp_path))
         tool.send_signal(signal.SIGTERM)
 
     assert tool.returncode == 128 + signal.SIGTERM
@@ -88,7 +80,7 @@ def test_ctrl_c_on_the_terminal_reaches_it_once(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
         os.execve(argv[0], argv, environ())
-    _wait((tmp_path / "ready").exists)
+    wait_until((tmp_path / "ready").exists)
     os.write(terminal, b"\x03")
     _, status = os.waitpid(pid, 0)
 

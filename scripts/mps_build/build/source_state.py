@@ -95,7 +95,7 @@ def restore(root: Path, *, environ: Mapping[str, str], submodules: Iterable[str]
     """Take every change of a tree of ours back (earlier patches), leaving ignored build products."""
     for folder in ("", *submodules):
         top = root / folder
-        answer(git("read-tree", "--reset", "HEAD", cwd=top, environ=environ), timeout_seconds=300)
+        here = f"--work-tree={top.absolute()}"  # core.worktree may name a folder that is not ours to clean
         every = ("--force", "--ignore-skip-worktree-bits", "HEAD", "--", ".")
-        answer(git("checkout", "-q", *every, cwd=top, environ=environ), timeout_seconds=300)
-        answer(git("clean", "-q", "-f", "-d", cwd=top, environ=environ), timeout_seconds=300)
+        for words in (("read-tree", "--reset", "HEAD"), ("checkout", "-q", *every), ("clean", "-q", "-f", "-d")):
+            answer(git(here, *words, cwd=top, environ=environ), timeout_seconds=300)

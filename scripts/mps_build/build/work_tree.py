@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -57,8 +57,19 @@ def differences(top: Path, commit: str, *, environ: Mapping[str, str], ours: Seq
         for path in aside.converted(suspects):
             found[path] = ""
         known = {entry.path for entry in entries}
-        found |= dict.fromkeys(sorted(set(aside.others(ours)) - known), "??")
+        found |= dict.fromkeys(sorted({*_each_file(top, aside.others(ours))} - known), "??")
     return {path: code for path, code in found.items() if code}
+
+
+def _each_file(top: Path, names: Iterable[str]) -> Iterator[str]:
+    """Yield the names, and of a repository within the tree, which git gives as one folder, each file below it."""
+    for name in names:
+        if not name.endswith("/"):
+            yield name
+            continue
+        for folder, folders, files in os.walk(top / name):
+            folders[:] = [each for each in folders if each != ".git"]
+            yield from (str(Path(folder, each).relative_to(top)) for each in files if each != ".git")
 
 
 def content_digest(path: Path) -> bytes:

@@ -175,7 +175,9 @@ def _run_wheel(options: Options, console: Console) -> Result:
         )
     interpreter = expanded(options.interpreter) if options.interpreter else None
     target = str(expanded(options.recipe)) if options.recipe.endswith(".whl") else options.recipe
-    ready = official.prepare(official.Asked(target=target, is_trusted=options.trust, interpreter=interpreter), console)
+    ready = official.prepare(
+        official.Request(target=target, is_trusted=options.trust, interpreter=interpreter), console
+    )
     release = str(ready.wheel.version)
     if options.command:
         # Not among what the program prints.

@@ -46,8 +46,7 @@ def threads_set(environ: Mapping[str, str]) -> int | None:
     >>> threads_set({"OMP_NUM_THREADS": "4,2"}), threads_set({"MKL_NUM_THREADS": "3"}), threads_set({"HOME": "/"})
     (4, 3, None)
     """
-    firsts = (environ.get(name, "").partition(",")[0].strip() for name in THREAD_VARIABLES)  # 4,2: of nested levels
-    return next((int(first) for first in firsts if first.isdecimal() and int(first)), None)
+    return next(filter(None, (_first(environ.get(name, "")) for name in THREAD_VARIABLES)), None)
 
 
 def with_share(environ: Mapping[str, str], processes: int, *, cores: int | None = None) -> dict[str, str]:
@@ -61,7 +60,9 @@ def with_share(environ: Mapping[str, str], processes: int, *, cores: int | None 
     '4'
     """
     threads = threads_set(environ) or threads_for(processes, cores=cores)
-    return {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **environ}
+    # An empty one, or a word, is no setting: every process would take all cores.
+    set_by_user = {name: value for name, value in environ.items() if name not in THREAD_VARIABLES or _first(value)}
+    return {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **set_by_user}
 
 
 def within_quota(environ: Mapping[str, str], *, cores: int | None = None, visible: int | None = None) -> dict[str, str]:
@@ -74,6 +75,12 @@ def within_quota(environ: Mapping[str, str], *, cores: int | None = None, visibl
     """
     usable = usable_cores() if cores is None else cores
     return with_share(environ, 1, cores=usable) if usable < (visible or visible_cores()) else dict(environ)
+
+
+def _first(value: str) -> int | None:
+    """Return the threads that a variable gives, of nested levels (4,2) the first; None if it gives none."""
+    first = value.partition(",")[0].strip()
+    return (int(first) or None) if first.isdecimal() else None
 
 
 def _quotas(root: Path) -> Iterator[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from .errors import SourceError
 from .git import answer, git, run_git, succeeds
-from .opening import open_to_append
+from .lock import locked
 from .workspace import remove_tree
 
 
@@ -80,8 +79,7 @@ class Mirror:
     def _held(self) -> Iterator[None]:
         """One fetch at a time into one mirror, over threads and processes; what a killed one left is removed."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open_to_append(self.path.with_suffix(".held")) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with locked(self.path.with_suffix(".held")):
             for stale in self.path.glob("*.lock"):
                 stale.unlink()
             self._drop_half_packs()

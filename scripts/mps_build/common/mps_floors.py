@@ -29,6 +29,17 @@ def said_floor(torch: str) -> str | None:
     return _of(torch, _MESSAGES)
 
 
+def highest_floor_behind(said: str) -> str | None:
+    """Return the highest floor of the releases whose message names this macOS; None if none names it.
+
+    >>> highest_floor_behind("12.3"), highest_floor_behind("13.0")
+    ('13.0', '13.0')
+    """
+    starts = sorted({first for first, _ in (*_FLOORS, *_MESSAGES)}, key=Version)
+    floors = [macos_floor(first) for first in starts if said_floor(first) == said]
+    return max(filter(None, floors), key=Version, default=None)
+
+
 def is_too_old(macos: str, torch: str) -> bool:
     """True if this macOS is older than the floor of this torch.
 

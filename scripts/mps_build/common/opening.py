@@ -42,15 +42,21 @@ def open_regular(path: Path, *, follow: bool = True) -> IO[bytes]:
     return os.fdopen(_opened(path, os.O_RDONLY | (0 if follow else os.O_NOFOLLOW)), "rb")
 
 
-def open_to_append(path: Path) -> IO[bytes]:
+def open_to_append(path: Path, *, follow: bool = True) -> IO[bytes]:
     """Open a regular file to read and to append, made if need be: a log, a lock.
+
+    Args:
+        follow: False refuses a symbolic link in the path's last place.
 
     Raises:
         OSError: as for `open_regular`.
     """
     check_target(path)
+    if not follow and path.is_symlink():
+        check_regular(path, follow=False)
     # For reading too: who only writes to a pipe waits for its reader.
-    return os.fdopen(_opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | (0 if follow else os.O_NOFOLLOW)
+    return os.fdopen(_opened(path, flags), "a+b")
 
 
 def check_regular(path: Path, *, follow: bool = True) -> None:

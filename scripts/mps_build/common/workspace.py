@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from .errors import TreeInUse
 from .home import home_folder
-from .opening import open_to_append
+from .lock import locked
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CHECKOUT = PACKAGE.parents[1]
@@ -61,19 +60,14 @@ class Workspace:
             TreeInUse: another build holds it; the message names its process.
         """
         self.root.mkdir(parents=True, exist_ok=True)
-        with open_to_append(self.root / "lock") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                file.seek(0)
-                holder = file.read().decode("utf-8", "replace").strip() or "unknown"
-                raise TreeInUse(
-                    f"{self.root} is in use by process {holder}",
-                    hint=f"wait for it, stop it (`kill {holder}`), or set MPS_BUILD_WORK to another folder",
-                ) from error
-            file.truncate(0)
-            file.write(str(os.getpid()).encode())
-            file.flush()
+
+        def refuse(holder: str) -> None:
+            raise TreeInUse(
+                f"{self.root} is in use by process {holder}",
+                hint=f"wait for it, stop it (`kill {holder}`), or set MPS_BUILD_WORK to another folder",
+            )
+
+        with locked(self.root / "lock", on_wait=refuse):
             yield
 
 

@@ -27,8 +27,8 @@ def own_cache(folder: Path, reporter: Reporter) -> Path:
     if was_open:  # once: from now on nobody else can
         for child in sorted(folder.iterdir()):
             if (found := _foreign(child)) is not None:
-                reporter.line(f"{found} is another user's: {child} is made again")
-                remove_tree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
+                reporter.line(f"{found} is another user's, or was open to all: {child} is made again")
+                _remove(child)
     return folder
 
 
@@ -47,7 +47,11 @@ def drop_damaged_libraries(folder: Path, reporter: Reporter) -> None:
     for path in sorted(folder.glob("*.so")):
         if not _ends_with_its_hash(path):
             reporter.line(f"{path} is cut off, changed or another user's: it is made again")
-            path.unlink()
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    remove_tree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def _ends_with_its_hash(path: Path) -> bool:
@@ -62,12 +66,11 @@ def _ends_with_its_hash(path: Path) -> bool:
 
 
 def _foreign(child: Path) -> Path | None:
-    """Return the first path at or below one that belongs to somebody else."""
-    own = os.geteuid()
-    if child.lstat().st_uid != own:
-        return child
-    for folder, folders, files in os.walk(child):
-        for name in (*folders, *files):
-            if (path := Path(folder, name)).lstat().st_uid != own:
-                return path
-    return None
+    """Return the first path at or below one that belongs to somebody else, or that anybody could write."""
+    paths = [child, *(Path(folder, name) for folder, *names in os.walk(child) for name in (*names[0], *names[1]))]
+    return next((path for path in paths if _is_foreign(path.lstat())), None)
+
+
+def _is_foreign(status: os.stat_result) -> bool:
+    is_open = bool(status.st_mode & 0o002) and not stat.S_ISLNK(status.st_mode)
+    return status.st_uid != os.geteuid() or is_open

@@ -229,6 +229,36 @@ def test_a_renamed_staged_file_is_named_by_both_names(served: tuple[Path, str], 
     assert changes(tree) == ("other.txt", "unix.txt")
 
 
+def test_a_repository_within_the_tree_hides_no_file_of_it(served: tuple[Path, str], tmp_path: Path) -> None:
+    tree = fetched(tmp_path, served)
+    inner = tree.root / "sub" / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "evil.h").write_text("1\n", encoding="utf-8")
+    assert changes(tree) == ("sub/inner/evil.h",)
+
+    pinned = {"": str(tree.commit), **tree.submodules}
+    before = source_state(tree.root, pinned, environ=ENVIRON)[1]
+    (inner / "evil.h").write_text("2\n", encoding="utf-8")
+    assert source_state(tree.root, pinned, environ=ENVIRON)[1] != before
+
+
+def test_what_is_taken_back_is_the_trees_own_whatever_worktree_its_settings_name(
+    served: tuple[Path, str], tmp_path: Path
+) -> None:
+    tree = fetched(tmp_path, served)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").write_text("a day's work\n", encoding="utf-8")
+    git(tree.root, "config", "core.worktree", str(elsewhere))
+    (tree.root / "unix.txt").write_text("evil\n", encoding="utf-8")
+
+    restore(tree.root, environ=ENVIRON, submodules=tree.submodules)
+
+    assert (elsewhere / "mine").is_file()
+    assert changes(tree) == ()
+
+
 def test_names_of_any_bytes_are_compared(tmp_path: Path) -> None:
     names = [b"latin-\xe9.txt", b"blank and\ttab", b"line\nbreak", "ü".encode()]
     top = tmp_path / "served"

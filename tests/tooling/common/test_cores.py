@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from mps_build.common import cores
 from mps_build.common.cores import THREAD_VARIABLES, threads_for, usable_cores, with_share, within_quota
+from rows import for_each
 
 ROOT = Path(__file__).resolve().parents[3]
 OWN = "sys/fs/cgroup"
@@ -112,3 +113,10 @@ def test_nobody_else_counts_cores() -> None:
 
     assert len(files) > 1000
     assert not [str(path.relative_to(ROOT)) for path in files if asked.search(path.read_text(encoding="utf-8"))]
+
+
+@for_each(["", " ", "0", "-1", "many"], name=repr)
+def test_what_is_no_number_of_threads_is_no_setting(value: str) -> None:
+    told = with_share({"OMP_NUM_THREADS": value, "MKL_NUM_THREADS": "3"}, 4, cores=16)
+    assert [told[name] for name in THREAD_VARIABLES] == ["3"] * len(THREAD_VARIABLES)
+    assert with_share({"OMP_NUM_THREADS": value}, 4, cores=16)["OMP_NUM_THREADS"] == "4"

@@ -31,4 +31,4 @@ def test_the_example_recording_can_be_tried(
 
     assert cli.main(command[0], [*command[1:], "--host", str(EXAMPLE)]) == status
 
-    assert "an example written after public texts: no Mac was asked" in capsys.readouterr().out
+    assert "an example written after public texts: it is of no real Mac" in capsys.readouterr().out

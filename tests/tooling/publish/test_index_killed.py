@@ -163,3 +163,16 @@ def test_a_second_run_waits_and_sees_what_the_first_published(wheelhouse: Path, 
     assert f"is being written by process {os.getpid()}: waiting until it is done" in told
     assert (second.returncode, "published with other bytes" in said) == (21, True), said
     assert not list(tmp_path.glob(".site*"))
+
+
+def test_a_link_in_the_place_of_the_lock_is_refused_and_what_it_leads_to_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheel(tmp_path / "wheelhouse", "torch", TORCH)
+    (tmp_path / "mine").write_text("a day's work", encoding="utf-8")
+    (tmp_path / ".site.lock").symlink_to("mine")
+
+    assert main("publish_index", [str(tmp_path / "wheelhouse"), "--output", str(tmp_path / "site")]) == 2
+
+    assert ".site.lock is a symbolic link" in capsys.readouterr().err
+    assert (tmp_path / "mine").read_text(encoding="utf-8") == "a day's work"

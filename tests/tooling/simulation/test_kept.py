@@ -80,10 +80,27 @@ def test_compiled_metal_source_is_believed_by_the_hash_at_its_end(tmp_path: Path
     for name, content in {"good": whole, "cut": whole[:-3], "changed": b"x" + whole, "plain": data}.items():
         (tmp_path / f"{name}.so").write_bytes(content)
 
+    (tmp_path / "folder.so" / "inner").mkdir(parents=True)
+
     drop_damaged_libraries(tmp_path, reporter := _Lines())
 
     assert [path.name for path in tmp_path.iterdir()] == ["good.so"]
-    assert len(reporter.lines) == 3
+    assert len(reporter.lines) == 4
+
+
+def test_what_anybody_could_write_in_an_open_cache_goes(tmp_path: Path) -> None:
+    cache = tmp_path / "simulation"
+    for name, mode in {"mine": 0o644, "open": 0o666}.items():
+        (cache / name).mkdir(parents=True)
+        (cache / name / "a.so").write_bytes(b"")
+        (cache / name / "a.so").chmod(mode)
+    (cache / "mine" / "link").symlink_to("a.so")
+    cache.chmod(0o777)
+
+    own_cache(cache, reporter := _Lines())
+
+    assert [path.name for path in cache.iterdir()] == ["mine"]
+    assert "open to all" in reporter.lines[0]
 
 
 @as_root

@@ -29,6 +29,10 @@ _HOMES = re.compile(r"(?:/(?:Users|home)/|\b[A-Z]:\\{1,4}Users\\{1,4})([A-Za-z][
 _MOST_NAMES = 50
 _SUFFIX = re.compile(r"(?:\.(?:jsonl?|log|txt|md|xml|html|ya?ml|tar|gz|tgz|whl|cmake))+$")
 _SHORT = 2000
+# A list of texts as JSON, Python and Ruby print it. What may repeat is bounded, and no two parts can take one letter.
+_TEXT = r"\"(?:[^\"\\\n]|\\.){0,4000}\"|'(?:[^'\\\n]|\\.){0,4000}'"
+_STRING = re.compile(_TEXT)
+_LIST = re.compile(rf"[\[(]\s{{0,200}}(?:b?(?:{_TEXT})\s{{0,200}}(?:,\s{{0,200}}|(?=[\])]))){{2,400}}[\])]")
 _LEAST = len("pass=x")  # no shorter text says of a part of it that it is a secret
 
 
@@ -45,7 +49,7 @@ class Scrubber:
             self._learn(text)
         if "{" in text or "[" in text:
             text = "\n".join(map(self._line, text.split("\n")))
-        return self._flat(text)
+        return self._flat(_LIST.sub(self._listed, text))
 
     def name(self, path: str) -> str:
         """Return a file's name or path without them; its suffixes stay, for they say what is in it."""
@@ -66,16 +70,19 @@ class Scrubber:
             return clean
         if isinstance(value, list | tuple):
             secrets = secret_words(value)
-            return [self._value(each, key, hidden=hidden or at in secrets) for at, each in enumerate(value)]
+            return [
+                self._hidden(each, secrets[at]) if at in secrets else self._value(each, key, hidden=hidden)
+                for at, each in enumerate(value)
+            ]
         if isinstance(value, str):
             return self._hidden(value) if hidden else self._under(key, value)
         return self._hidden(str(value)) if is_secret_number(key, value) else value
 
-    def _hidden(self, value: str) -> str:
-        if value in ("", REMOVED):
+    def _hidden(self, value: str, stays: str = "") -> str:
+        if value in ("", f"{stays}{REMOVED}"):
             return value
         self.removed["password"] += 1
-        return REMOVED
+        return f"{stays}{REMOVED}"
 
     def _under(self, key: str, value: str) -> str:
         if not key or self.identity is None:  # keys of secrets are known by then; those of names are not asked for
@@ -94,6 +101,21 @@ class Scrubber:
         except (ValueError, RecursionError):
             return line
         return line if clean == value else json.dumps(clean, ensure_ascii=False)
+
+    def _listed(self, match: re.Match[str]) -> str:
+        """Return a list that a program printed, also over several lines, scrubbed by its structure as it stands."""
+        words = [each[1:-1] for each in _STRING.findall(match[0])]
+        if len(words) > 2 and not any(each.startswith("-") for each in words):
+            return match[0]
+        secrets = secret_words(words)
+        number = iter(range(len(words)))
+
+        def clean(found: re.Match[str]) -> str:
+            at, word, quote = next(number), found[0][1:-1], found[0][0]
+            word = self._hidden(word, secrets[at]) if at in secrets else self._flat(word)
+            return f"{quote}{word}{quote}"
+
+        return _STRING.sub(clean, match[0])
 
     def _part(self, part: str) -> str:
         found = _SUFFIX.search(part)

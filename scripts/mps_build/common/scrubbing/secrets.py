@@ -41,6 +41,7 @@ _PREFIXES = (
 # Not: the outcome unexpected_pass, a tokenizer's pad_token_id.
 SENSITIVE = (
     r"(?:passw(?:or)?d|passphrase|passcode|(?<!unexpected[_-])(?<=[_-])pass(?!e[ds]|ing|_through|-remarks)"
+    r"|(?<![a-z])(?:ssh|db|pg|my|ftp|smtp|mail|sudo|root|proxy|http|key(?:store)?)pass(?![a-z])"
     r"|(?<=[a-z0-9][_-])p(?:wd?|at)(?![a-z])"
     r"|(?<!pad_)(?<!eos_)(?<!bos_)(?<!cls_)(?<!sep_)(?<!unk_)(?<!mask_)"
     r"token(?!s\b|i[sz]|_(?:ids?|type|emb|count|len|class|num))"
@@ -84,20 +85,64 @@ _FORMATS = rules(
     ("token", r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}[\w.=-]*", "TOKEN"),
     (
         "token",
-        r"(?i)\b(authorization[\"']?\s{0,8}[:=]\s{0,8}[\"']?)(?!removed\b)[^\s\"']+(?: +[^\s\"']+)?",
+        r"(?i)((?:\b|(?<=-H))authorization[\"']?\s{0,8}[:=]\s{0,8}[\"']?)(?!removed\b)[^\s\"']+(?: +[^\s\"']+)?",
         r"\g<1>removed",
     ),
     ("token", r"(?i)\b(bearer|basic)( +)(?!removed\b)[\w.~+/-]{16,}=*", r"\g<1>\g<2>removed"),
     (
         "cookie",
-        rf"(?i)\b((?:set-)?cookie2?[\"']?\s{{0,8}}[:=]\s{{0,8}})(?=\S){_TAKEN}[^\n]+",
+        rf"(?i)((?:\b|(?<=-H))(?:set-)?cookie2?[\"']?\s{{0,8}}[:=]\s{{0,8}})(?=\S){_TAKEN}[^\n]+",
         r"\g<1>removed",
+    ),
+)
+# Before the rules for assignments, which would take `>-` for the value.
+_WRAPPED = (
+    *rules(
+        (
+            "password",  # YAML's value on the next line
+            rf"(?i)({SENSITIVE}[\w.-]{{0,40}}[\"']?\s{{0,8}}:[ \t]{{0,8}}[|>][-+]?\n[ \t]{{1,40}}){_TAKEN}[^\n]+",
+            r"\g<1>removed",
+        ),
+        needs=(": |", ": >", ":|", ":>"),
+    ),
+    *rules(
+        (
+            "password",  # XML, and a property list
+            rf"(?i)(<[\w:.-]{{0,40}}{SENSITIVE}[\w.-]{{0,40}}(?:\s[^<>]{{0,200}})?>\s{{0,80}}){_TAKEN}[^<\s][^<]{{0,2000}}(?=</)",
+            r"\g<1>removed",
+        ),
+        (
+            "password",
+            rf"(?i)(<key>[\w.:-]{{0,60}}{SENSITIVE}[\w.-]{{0,40}}</key>\s{{0,80}}<string>){_TAKEN}[^<]{{1,2000}}",
+            r"\g<1>removed",
+        ),
+        needs=("</",),
+    ),
+    *rules(
+        (
+            "password",  # the keychain's, in two notations
+            r"(?i)(password: )0x[0-9a-f]+\s{1,8}\"[^\"\n]*\"",
+            r"\g<1>removed",
+        ),
+        needs=("password: 0x",),
     ),
 )
 _NAMED = rules(
     (
-        "password",
-        rf"(?i)((?<!\S)-{{1,2}}[\w-]{{0,40}}{SENSITIVE}[\w-]{{0,40}}[ =]+){_TAKEN}(?!-){_VALUE}",
+        "password",  # also as a shell prints words in quotes: '--token' 'abc'
+        rf"(?i)((?<![^\s\"'])-{{1,2}}[\w-]{{0,40}}{SENSITIVE}[\w-]{{0,40}}[\"']?[ =]+){_TAKEN}(?!-){_VALUE}",
+        r"\g<1>removed",
+    ),
+    (
+        "password",  # fish and csh, launchctl, git config, aws configure
+        r"(?i)(\b(?:setenv|(?:set|config)(?=\s[^\n]{0,60}[\w-][_.])) (?:-{1,2}[\w-]{1,20} ){0,4}"
+        rf"[\w.-]{{0,40}}{SENSITIVE}\w{{0,40}} )"
+        rf"{_TAKEN}(?![-=]){_VALUE}",
+        r"\g<1>removed",
+    ),
+    (
+        "password",  # a question, and what was typed
+        rf"(?i)((?:password|passphrase|token) for [^\n]{{1,200}}?: ){_TAKEN}\S+",
         r"\g<1>removed",
     ),
     ("password", rf"(?i)({SENSITIVE}[\w.-]{{0,40}}=){_TAKEN}(?!=){_ASSIGNED}", r"\g<1>removed"),
@@ -116,6 +161,12 @@ _NAMED = rules(
         "password",  # {"name": "API_TOKEN", "value": "abc"}
         rf"(?i)({_QUOTE}[\w.-]{{0,40}}{SENSITIVE}[\w-]{{0,40}}{_QUOTE}\s{{0,80}},\s{{0,80}}{_QUOTE}val(?:ue)?{_QUOTE}\s{{0,8}}:\s{{0,8}}"
         rf"{_QUOTE}){_TAKEN}[^\"'\n]+",
+        r"\g<1>removed",
+    ),
+    (
+        "password",  # {"value": "abc", "name": "API_TOKEN"}
+        rf"(?i)({_QUOTE}val(?:ue)?{_QUOTE}\s{{0,8}}:\s{{0,8}}{_QUOTE}){_TAKEN}[^\"'\n]{{1,2000}}"
+        rf"(?={_QUOTE}\s{{0,80}},\s{{0,80}}{_QUOTE}(?:name|key|variable|header|field){_QUOTE}\s{{0,8}}:\s{{0,8}}{_QUOTE}[\w.-]{{0,40}}{SENSITIVE})",
         r"\g<1>removed",
     ),
     needs=_STEMS,
@@ -139,11 +190,19 @@ _PLACED = rules(
     ),
     (
         "password",
-        r"(?i)\b(machine\s{1,8}\S{1,200}\s{1,8}login\s{1,8})(?!removed\b)\S{1,200}(\s{1,8}password\s{1,8})\S+",
+        r"(?i)\b((?:machine\s{1,8}\S{1,200}|default)\s{1,8}login\s{1,8})(?!removed\b)\S{1,200}"
+        r"((?:\s{1,8}account\s{1,8}\S{1,200})?\s{1,8}password\s{1,8})\S+",
         r"\g<1>removed\g<2>removed",
     ),
     ("password", r"(?i)(\"auth\"\s{0,8}:\s{0,8}\")(?!removed\")[^\"\n]+", r"\g<1>removed"),
     ("password", r"(?<=://)(?!user@)[^/\s@]{1,2000}@", "user@"),
+    (
+        "password",  # me:abc@host.org:repository
+        r"(?<![\w.:/@+-])(?!user@)[\w.+-]{1,64}:(?!//)[^\s:@/\"']{1,200}@(?=[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}[:/])",
+        "user@",
+    ),
+    ("token", r"(://[^/\s]{1,200}/t/)(?!removed/)[\w-]{6,200}(?=/)", r"\g<1>removed"),  # conda's
+    ("password", r"(\becho (?:-n )?)(?!removed\b)\S{1,200}(?= {0,4}\| {0,4}sudo (?:-\w+ ){0,4}-S\b)", r"\g<1>removed"),
     (
         "token",
         r"(?i)([?&;](?:sig|signature|x-amz-[a-z-]{1,30}|access_token|token|key|code|auth|sv|se)=)(?!removed\b)[^&\s\"'#]+",
@@ -155,7 +214,7 @@ _PLACED = rules(
         r"\g<1>removed",
     ),
 )
-SECRETS = (*_FORMATS, *_NAMED, *_PLACED)
+SECRETS = (*_FORMATS, *_WRAPPED, *_NAMED, *_PLACED)
 
 
 # In the name of a file, where blanks and quotes do not end a value: token-abc123.log. It has a figure, as
@@ -163,7 +222,8 @@ SECRETS = (*_FORMATS, *_NAMED, *_PLACED)
 IN_NAMES = rules(
     (
         "password",
-        rf"(?i)({SENSITIVE}[=_.,+~@: -]{{1,3}})(?!removed\b)(?=[^/\s]{{0,60}}\d)(?=[^/\s]{{0,60}}[a-z])[^/\s]{{6,}}",
+        rf"(?i)((?:{SENSITIVE}|bearer|authorization[=_.,+~@: -]{{1,3}}basic)(?:[=_.,+~@: -]|%3[ad]){{1,3}})"
+        r"(?!removed\b)(?=[^/\s]{0,60}\d)(?=[^/\s]{0,60}[a-z])[^/\s]{6,}",
         r"\g<1>removed",
     ),
 )

@@ -10,14 +10,25 @@ from typing import Any
 
 from .secrets import SENSITIVE
 
-_OPTION = re.compile(rf"(?i)-{{1,2}}[\w-]{{0,40}}{SENSITIVE}(?![\w-]*stdin$)[\w-]{{0,40}}")
+_OPTION = re.compile(
+    rf"(?i)-{{1,2}}[\w-]{{0,40}}{SENSITIVE}(?![\w-]*stdin$)[\w-]{{0,40}}"
+    r"|(?i:--(?!no-)(?:[\w-]{0,40}-)?(?:bearer|cookie|auth|authorization))"
+)
 _NAME = re.compile(
     rf"(?i)[\w./:-]{{0,80}}?(?:{SENSITIVE}[\w.-]{{0,40}}|(?<![a-z])(?:authorization|auth|(?:set-)?cookie2?))"
 )
 # The name of a setting among arguments: `global.password`, `TOKEN`; `token` alone is a word like any other.
 _SETTING = re.compile(rf"(?:[\w./:-]{{0,80}}[_.:/-](?i:{SENSITIVE})|(?=[A-Z_]+$)(?i:{SENSITIVE}))\d{{0,3}}")
 _SHORT = frozenset({"-p", "-P", "-pw"})
-_USER = frozenset({"-u", "-U", "--user", "--proxy-user", "--username"})
+_USER = frozenset({"-u", "-U", "--user", "--proxy-user", "--username", "--cert", "-E"})
+# What a short option of one program holds; the value of -b is a cookie where it is no file.
+_OF_PROGRAMS = {
+    "curl": {"-b": re.compile(r".*=.*", re.DOTALL)},
+    "openssl": {"-k": re.compile(r".+", re.DOTALL)},
+    "security": {"-w": re.compile(r".+", re.DOTALL), "-P": re.compile(r".+", re.DOTALL)},
+    "http": {"-a": re.compile(r".+", re.DOTALL)},
+    "https": {"-a": re.compile(r".+", re.DOTALL)},
+}
 # Programs whose `-p` is a password, whatever it looks like.
 _LOG_IN = frozenset(
     {"login", "sshpass", "mysql", "mysqldump", "mysqladmin", "mariadb", "twine", "htpasswd", "smbclient"}
@@ -45,19 +56,23 @@ def is_secret_number(name: str, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) > 999 and bool(_STRICT.fullmatch(name))
 
 
-def secret_words(words: Sequence[Any]) -> frozenset[int]:
-    """Return which items of a list are secrets because of the item before: an option's value, a pair's second half.
+def secret_words(words: Sequence[Any]) -> Mapping[int, str]:
+    """Return which items of a list are secrets because of the item before, and what of each stays.
 
-    >>> sorted(secret_words(["twine", "upload", "--token", "a", "-p", "b", "dist/x.whl"]))
-    [3, 5]
+    That is an option's value, a pair's second half, the password behind the `-p` of a program that logs in.
+
+    >>> secret_words(["twine", "upload", "--token", "a", "-p", "b", "-pc", "dist/x.whl"])
+    {3: '', 5: '', 6: '-p'}
     """
     texts = [each if isinstance(each, str) else None for each in words]
     if len(texts) == 2 and texts[0] is not None and texts[1] is not None and names_a_secret(texts[0]):
-        return frozenset({1})
+        return {1: ""}
     is_option = _LOOKS_LIKE_AN_OPTION.fullmatch
-    logs_in = any(each is not None and each.rsplit("/", 1)[-1] in _LOG_IN for each in texts)
-    are_arguments = logs_in or any(each is not None and each.startswith("-") for each in texts)
-    found = set()
+    programs = [each.rsplit("/", 1)[-1] for each in texts if each is not None and not each.startswith("-")]
+    logs_in = not _LOG_IN.isdisjoint(programs)
+    own = {name: value for each in programs[:2] for name, value in _OF_PROGRAMS.get(each, {}).items()}
+    are_arguments = logs_in or "set" in texts or any(each is not None and each.startswith("-") for each in texts)
+    found: dict[int, str] = {}
     for at, (word, following) in enumerate(pairwise(texts)):
         if word is None or following is None or at in found:
             continue
@@ -65,10 +80,14 @@ def secret_words(words: Sequence[Any]) -> frozenset[int]:
             (_OPTION.fullmatch(word) and not is_option(following))
             or (word in _SHORT and (logs_in or not _NO_PASSWORD.fullmatch(following)) and not is_option(following))
             or (word in _USER and ":" in following)
-            or (are_arguments and not word.startswith("-") and _SETTING.fullmatch(word))
+            or (word in own and own[word].fullmatch(following))
+            or (are_arguments and not word.startswith("-") and _SETTING.fullmatch(word) and not is_option(following))
         ):
-            found.add(at + 1)
-    return frozenset(found)
+            found[at + 1] = ""
+    if logs_in:
+        glued = (at for at, word in enumerate(texts) if word is not None and re.match(r"-p[^-\s]", word))
+        found |= {at: "-p" for at in glued if at not in found}
+    return found
 
 
 def paired(value: Mapping[str, Any]) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...common import strict_yaml
 from ...common.logs.text import clean_lines, squeeze
+from ...common.mps_floors import highest_floor_behind
 from .literals import may_match
 from .log import read_log
 from .memory import memory_advice, size_of
@@ -35,6 +36,9 @@ _REPORTED_BY_WARNINGS = frozenset({"cpu_fallback", "noise"})
 # Which Mac and which Python it was decides what these mean.
 _OF_A_HOST = frozenset({"mps_unavailable", "os_too_old", "unsupported_feature", "not_built"})
 _WARNING = re.compile(r"\b\w{0,60}Warning: |\bwarning: |^\s*\[W\d")
+_LINUX = re.compile(
+    r"\bdocker (?:compose |run |exec )|--platform[ =]linux/|\blinux-(?:x86_64|aarch64)\b|/home/|\bUbuntu\b|Linux-\d+\."
+)
 _FOREIGN_NSLOG = re.compile(
     r"^\s*(?![\w.-]*(?:[Pp]ython|pytest|torch))[A-Za-z][\w.+-]*\[\d+:[0-9a-f]+\] ", re.MULTILINE
 )
@@ -143,7 +147,7 @@ def classify_device_text(
         stop=row.stop or (row.stop_if_repeated and repeated),
         origin=origin,
         detail=detail,
-        advice=_advice(category, detail, host) or row.advice,
+        advice=_advice(category, detail, host, prose) or row.advice,
     )
 
 
@@ -244,7 +248,7 @@ def _is_new_enough(detail: Mapping[str, Detail], host: Mapping[str, Any]) -> boo
     return floor is not None and macos is not None and macos >= floor
 
 
-def _advice(category: str, detail: Mapping[str, Detail], host: Mapping[str, Any]) -> str | None:
+def _advice(category: str, detail: Mapping[str, Detail], host: Mapping[str, Any], prose: str) -> str | None:
     """Return advice that the facts give; None: the table's."""
     match category:
         case "out_of_memory":
@@ -263,6 +267,15 @@ def _advice(category: str, detail: Mapping[str, Detail], host: Mapping[str, Any]
                 f"macOS {host['macos']} is new enough for this: see which Python and torch run "
                 "(platform.machine(), platform.mac_ver()); a newer torch, or float32"
             )
+        case "not_built" if _LINUX.search(prose):
+            return (
+                "this is Linux, also in a container on a Mac: MPS is macOS's own; run it on macOS itself, or on the CPU"
+            )
+        case "os_too_old" if "said_floor" in detail and not host.get("torch"):
+            return (
+                f"torch 2.5 and newer need macOS {detail['real_floor']}, whatever the message says: a newer macOS, or "
+                "torch 2.4; if it is 2.4 or older already, run outside of a sandbox, SSH and guests"
+            )
         case _:
             return None
 
@@ -280,7 +293,7 @@ def _is_a_guest(detail: Mapping[str, Detail], host: Mapping[str, Any]) -> bool:
 def _unavailable(detail: dict[str, Detail], host: Mapping[str, Any]) -> tuple[str, dict[str, Detail]]:
     """Blame the macOS only where it is really too old: the sentence is a catch-all for "no device"."""
     said = detail.get("said_floor")
-    real = real_floor(host.get("torch"))
+    real = real_floor(host.get("torch")) if host.get("torch") else highest_floor_behind(str(said))
     floor, macos = _version(real or str(said)), _version(host.get("macos"))
     too_old = floor is not None and macos is not None and macos < floor
     facts = {**detail, "real_floor": real} if real and (said or too_old) else detail

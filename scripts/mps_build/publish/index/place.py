@@ -14,17 +14,15 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
 
 from mps_build.common.errors import HostError, UsageError
-from mps_build.common.opening import open_to_append
+from mps_build.common.lock import locked
 from mps_build.common.writable import check_writable
 
 from .state import STATE
@@ -59,14 +57,25 @@ def held(site: Path, *, on_wait: Callable[[str], None]) -> Iterator[None]:
         on_wait: gets a sentence that names the other process, before the wait.
 
     Raises:
+        UsageError: something else than a lock lies in its place.
         HostError: the file system knows no locks.
     """
     site.parent.mkdir(parents=True, exist_ok=True)
     lock = _beside(site, "lock")
-    with _locked(lock, site, on_wait) as file:
-        file.truncate(0)
-        file.write(str(os.getpid()).encode())
-        file.flush()
+    if lock.is_symlink():  # what it leads to would be written over
+        raise UsageError(f"{lock} is a symbolic link", hint="see whose it is and remove it, or name another --output")
+
+    def wait(holder: str) -> None:
+        on_wait(f"{site} is being written by process {holder}: waiting until it is done")
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(lock, on_wait=wait))
+        except OSError as error:
+            raise HostError(
+                f"{lock} cannot be locked: {error.strerror}",
+                hint="write the index to a local disk (--output), then copy it",
+            ) from error
         try:
             yield
         finally:
@@ -113,36 +122,6 @@ def _beside(site: Path, what: str) -> Path:
 
 def _is_whole(folder: Path) -> bool:
     return (folder / STATE).is_file() and not folder.is_symlink()
-
-
-@contextmanager
-def _locked(path: Path, site: Path, on_wait: Callable[[str], None]) -> Iterator[IO[bytes]]:
-    while True:
-        with open_to_append(path) as file:
-            try:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    file.seek(0)
-                    holder = file.read().decode("utf-8", "replace").strip() or "unknown"
-                    on_wait(f"{site} is being written by process {holder}: waiting until it is done")
-                    fcntl.flock(file, fcntl.LOCK_EX)
-            except OSError as error:
-                raise HostError(
-                    f"{path} cannot be locked: {error.strerror}",
-                    hint="write the index to a local disk (--output), then copy it",
-                ) from error
-            if _lies_at(file, path):
-                yield file
-                return
-
-
-def _lies_at(file: IO[bytes], path: Path) -> bool:
-    """False where the run that held the lock removed its file: what was locked is then nobody's lock any more."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _exchanged(one: Path, other: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import resource
@@ -17,7 +16,7 @@ from mps_build.build.objc import write_frameworks
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
-from mps_build.common.opening import open_to_append
+from mps_build.common.lock import locked
 from mps_build.common.process import Command
 from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
@@ -308,10 +307,5 @@ def _environ() -> dict[str, str]:
 def held(path: Path, reporter: Reporter) -> Iterator[None]:
     """Hold a lock while something is made; another that comes meanwhile waits, and finds what it needs."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open_to_append(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            reporter.line("another simulation is being built: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(path, on_wait=lambda holder: reporter.line(f"process {holder} builds a simulation: waiting for it")):
         yield

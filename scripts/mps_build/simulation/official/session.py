@@ -71,7 +71,7 @@ class Official:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Request:
     """What the user asks for.
 
     Attributes:
@@ -85,7 +85,7 @@ class Asked:
     interpreter: Path | None = None
 
 
-def prepare(asked: Asked, reporter: Reporter) -> Official:
+def prepare(request: Request, reporter: Reporter) -> Official:
     """Return a wheel that is ready to run; all that it needs is fetched and compiled once.
 
     Raises:
@@ -99,12 +99,12 @@ def prepare(asked: Asked, reporter: Reporter) -> Official:
         if not (home / "receipts/libcxx.json").is_file():
             check_room(home)
         tools = provide_tools(reporter)
-        named = named_interpreter(asked.interpreter, tools, reporter) if asked.interpreter else None
+        named = named_interpreter(request.interpreter, tools, reporter) if request.interpreter else None
         version = named.version if named else None
-        if "/" in asked.target or asked.target.endswith(".whl"):
-            wheel = find_trusted(Path(asked.target), is_trusted=asked.is_trusted, python=version)
+        if "/" in request.target or request.target.endswith(".whl"):
+            wheel = find_trusted(Path(request.target), is_trusted=request.is_trusted, python=version)
         else:
-            wheel = find_official(asked.target, python=version, reporter=reporter)
+            wheel = find_official(request.target, python=version, reporter=reporter)
         interpreter = named or debian_interpreter(wheel.python, reporter)
         below = provide_below(tools, reporter)
         site = unpacked(wheel, below, reporter)

@@ -10,7 +10,6 @@ https://docs.python.org/3/library/site.html
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, disk_full
-from mps_build.common.opening import open_to_append
+from mps_build.common.lock import locked
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.pip_call import (
@@ -199,6 +198,5 @@ def _make_venv(python: Path, venv: Path, shop: Shop, *options: str) -> None:
 def _held(folder: Path) -> Iterator[None]:
     """Hold a folder while it is made: a second run waits, and then finds it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with open_to_append(folder.parent / f".{folder.name}.lock") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(folder.parent / f".{folder.name}.lock"):
         yield

@@ -81,3 +81,15 @@ def test_a_process_that_dies_leaves_its_count_of_hits(tmp_path: Path, end: str) 
 
     assert [event["event"] for event in events][-1] == "started"
     assert int.from_bytes((tmp_path / "outcomes.hits").read_bytes(), sys.byteorder) == 2
+
+
+@pytest.mark.parametrize("fault", ["late = lambda: 3", "def late(): raise ValueError('no such operator')"])
+def test_a_plant_that_cannot_be_made_is_refused(tmp_path: Path, fault: str) -> None:
+    """It was held around no run: 39 cases failed by it, and the outcome was `not_exercised`."""
+    (tmp_path / "fault.py").write_text(fault)
+    argv = [sys.executable, "-m", "pytest", "-q", "-c", str(DEVICE_TESTS / "pytest.ini"), "--device", "cpu"]
+    argv += ["--only", CASES[0], "--plant", f"{tmp_path / 'fault.py'}:late"]
+    done = subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 4
+    assert "late() of" in done.stdout + done.stderr

@@ -33,6 +33,12 @@ class Plant:
         maker: Any = getattr(self._module, self.name, None)
         if not callable(maker):
             raise PlantError(f"{path} has no callable {self.name}")
+        try:
+            made = maker()
+        except Exception as error:
+            raise PlantError(f"{self.name}() of {path} raised {type(error).__name__}: {error}") from error
+        if not (hasattr(type(made), "__enter__") and hasattr(type(made), "__exit__")):
+            raise PlantError(f"{self.name}() of {path} returns no context manager, but {type(made).__name__}")
         self.maker: PlantMaker = maker
         hits = getattr(self._module, "HITS", None)
         if count is not None and type(hits) is dict:

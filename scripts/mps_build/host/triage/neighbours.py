@@ -12,7 +12,9 @@ from .rules import Catalogue, Cause
 
 # What patterns are made of, beside words; a class that begins a word (`[Ss]ymbol`) stands for its first letter.
 _EITHER_CASE = re.compile(r"\[([A-Za-z])[A-Za-z]\]")
-_NOT_WORDS = re.compile(r"\(\?(?:[:=!]|<[=!]|[aiLmsux]{1,4}[:)])|\\[A-Za-z]|\[[^\]]*\]|\{\d+,?\d*\}|<(?:block|near|far)>")
+_NOT_WORDS = re.compile(
+    r"\(\?(?:[:=!]|<[=!]|[aiLmsux]{1,4}[:)])|\\[A-Za-z]|\[[^\]]*\]|\{\d+,?\d*\}|<(?:block|near|far)>"
+)
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]{3,}")
 _LEAST = 0.05
 

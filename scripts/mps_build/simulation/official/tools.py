@@ -127,7 +127,7 @@ def _emulator(reporter: Reporter) -> Path:
 def _working(program: Path) -> Path:
     answer = capture(Command(argv=(str(program), "--version")))
     if not answer.ok:
-        raise HostError(f"{program} does not run: {answer.stderr.strip() or answer.exit}", hint="remove it, or mend it")
+        raise HostError(f"{program} does not run: {answer.stderr.strip() or answer.exit}", hint="remove it, or fix it")
     return program
 
 

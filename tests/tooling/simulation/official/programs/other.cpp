@@ -4,7 +4,7 @@
 
 thread_local int shared_thread_variable = 40;
 Animal::~Animal() = default;
-struct Cat final : Animal { int legs() const override { return 4; } };
+struct Cat final : Animal { int feet() const override { return 4; } };
 static Cat cat;
 Animal &some_animal() { return cat; }
 void throw_from_there(int depth) {

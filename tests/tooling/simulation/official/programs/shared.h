@@ -1,7 +1,7 @@
 #pragma once
 #include <stdexcept>
 struct OwnError : std::runtime_error { using std::runtime_error::runtime_error; };
-struct Animal { virtual ~Animal(); virtual int legs() const = 0; };
+struct Animal { virtual ~Animal(); virtual int feet() const = 0; };
 extern thread_local int shared_thread_variable;
 Animal &some_animal();
 void throw_from_there(int depth);

@@ -5,10 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-import operators
-
 from . import script, shrink, trial
-from .sampler import Case
 from .transformation import Call, Transformation
 
 
@@ -20,9 +17,8 @@ def finding_of(call: Call, transformation: Transformation) -> str:
     return f"{call.operator.name}:{transformation.name}:{mark:04x}"
 
 
-def told(case: Case, transformation: Transformation, bench: Any, seconds: float) -> str:
-    """Return what a wrong case comes down to: its finding, and a script where one can be written."""
-    call, _ = trial.prepared(case, operators.described()[case.operator], transformation, bench)
+def told(call: Call, transformation: Transformation, bench: Any, seconds: float) -> str:
+    """Return what a wrong call comes down to: its finding, and a script where one can be written."""
     small = shrink.shrunk(call, transformation, bench, seconds=seconds) if seconds > 0 else call
     truth = trial.asked(small, transformation, bench)
     text = script.script(small, transformation, bench, truth)

@@ -62,9 +62,9 @@ class Drawn(Cases):
         operator, transformation = operators.described()[case.operator], transforms.known()[case.transformation]
         try:
             return trial.make(case, operator, transformation, bench)
-        except Mismatch as wrong:
+        except trial.Wrong as wrong:
             begun = time.monotonic()
-            told = findings.told(case, transformation, bench, min(self._left, shrink.SECONDS))
+            told = findings.told(wrong.call, transformation, bench, min(self._left, shrink.SECONDS))
             self._left = max(self._left - (time.monotonic() - begun), 0.0)
             raise Mismatch(f"{wrong}\n{told}", wrong.error) from None
 

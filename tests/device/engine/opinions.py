@@ -6,6 +6,7 @@ device's is off, float64 is no reference for this call: a border was met, a matr
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -40,10 +41,12 @@ def _is_among(got: Any, others: list[Any]) -> bool:
     eps = torch.finfo(got.dtype).eps if got.dtype.is_floating_point or got.dtype.is_complex else 0.0
     wide = [_real(one) for one in (got, *others)]
     value, every = wide[0], torch.stack(wide[1:])
-    undefined = every.isnan().any(0)
-    low, high = every.nan_to_num().min(0)[0], every.nan_to_num().max(0)[0]
-    slack = _WIDER * (high - low) + _ROUNDINGS * eps * torch.maximum(low.abs(), high.abs())
-    return bool((((value >= low - slack) & (value <= high + slack)) | (value.isnan() & undefined)).all())
+    some, all_ = every.isnan().any(0), every.isnan().all(0)
+    low, high = every.nan_to_num(math.inf, math.inf, -math.inf).min(0)[0], every.nan_to_num(-math.inf).max(0)[0]
+    # Where all are one infinity, inf - inf is NaN: there is no slack.
+    slack = (_WIDER * (high - low) + _ROUNDINGS * eps * torch.maximum(low.abs(), high.abs())).nan_to_num(0.0)
+    within = (value >= low - slack) & (value <= high + slack) & ~all_
+    return bool((within | (value.isnan() & some)).all())
 
 
 def _real(x: torch.Tensor) -> torch.Tensor:

@@ -53,6 +53,7 @@ class Transformation:
         focus: the factors of which it takes any level but the first, by the beginnings of their names.
         graphs: how many graphs a case compiles, where a plain call compiles one.
         share: how often it is drawn beside the others.
+        varied: a case makes its call with other values too: they need no other graph.
     """
 
     name = ""
@@ -60,6 +61,7 @@ class Transformation:
     focus: tuple[str, ...] = ()
     graphs = 1
     share = 1.0
+    varied = True
 
     def applies(self, operator: Operator) -> bool:
         """Say whether an operator can be used so."""

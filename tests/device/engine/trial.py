@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Iterator, List, Tuple
 
 import torch
 
@@ -11,21 +11,37 @@ from device_suite.states import Refused
 
 from . import exclusions, opinions, reference
 from .calls import float64_by_default
-from .description import Operator
+from .description import Operator, Row, undefined
 from .reference import Gap, Truth, read
 from .sampler import Case, draw
 from .transformation import Call, Transformation
 
 # How often a case is drawn anew where the CPU refuses the call or leaves it open.
 ATTEMPTS = 4
-_KEPT_ELEMENTS = 5_000
+# How many other classes of values a case is made with.
+VARIANTS = 3
+_KEPT_ELEMENTS = 10_000
 
 
-def prepared(case: Case, operator: Operator, transformation: Transformation, bench: Any) -> tuple[Call, Truth]:
-    """Return the first call of a case that the CPU answers, and the reference's answers.
+class Wrong(Mismatch):
+    """A case is answered wrongly; `call` is the call."""
+
+    def __init__(self, message: str, error: Error | None, call: Call) -> None:
+        super().__init__(message, error)
+        self.call = call
+
+
+
+Prepared = List[Tuple[Call, Truth]]
+
+
+def prepared(case: Case, operator: Operator, transformation: Transformation, bench: Any) -> Prepared:
+    """Return what a case asks, with the reference's answers: its call, and the same call with other values.
+
+    It is the first call of some attempts that the CPU answers. Other values need no other graph.
 
     Raises:
-        Refused: it answers none of the attempts; the message says why.
+        Refused: the CPU answers none of the attempts; the message says why.
     """
     kept = None if reference.KEPT is None else reference.KEPT.get(str(case))
     if kept is not None:
@@ -33,19 +49,37 @@ def prepared(case: Case, operator: Operator, transformation: Transformation, ben
     why = "no draw is defined"
     for attempt in range(ATTEMPTS):
         call = draw(case, operator, transformation, attempt)
-        if call is None or exclusions.why(call, case.transformation):
+        if call is None:
             continue
-        try:
-            truth = asked(call, transformation, bench)
-        except NameError:  # a mistake in a description or a transformation, no refusal
-            raise
-        except Exception as raised:
-            why = f"the CPU raises {type(raised).__name__}: {raised}"
+        found: Prepared = []
+        for one in (call, *(variants(call) if transformation.varied else ())):
+            if exclusions.why(one, case.transformation):
+                continue
+            try:
+                found.append((one, asked(one, transformation, bench)))
+            except NameError:  # a mistake in a description or a transformation, no refusal
+                raise
+            except Exception as raised:
+                why = f"the CPU raises {type(raised).__name__}: {raised}"
+                if not found:
+                    break
+        if not found:
             continue
-        if reference.KEPT is not None and _size(truth) < _KEPT_ELEMENTS:
-            reference.KEPT[str(case)] = call, truth
-        return call, truth
+        if reference.KEPT is not None and sum(_size(truth) for _, truth in found) < _KEPT_ELEMENTS:
+            reference.KEPT[str(case)] = found
+        return found
     raise Refused(why)
+
+
+def variants(call: Call) -> Iterator[Call]:
+    """Yield the call with other values, and other data of its own: the graph is the same."""
+    others = [one for one in call.operator.values if one != call.levels["@values"]]
+    start = call.row.number % max(len(others), 1)
+    for place, values in enumerate([*others[start:], *others[:start]][:VARIANTS]):
+        row = Row(call.row.digits, call.row.number + 17 * (place + 1), call.levels)
+        other = Call(call.operator, row).with_level("@values", values)
+        if not undefined(other.row):
+            yield other
 
 
 def asked(call: Call, transformation: Transformation, bench: Any) -> Truth:
@@ -79,12 +113,20 @@ def compared(call: Call, truth: Truth, transformation: Transformation, bench: An
 
 
 def make(case: Case, operator: Operator, transformation: Transformation, bench: Any) -> Error:
-    """Return the error of one case; raise Mismatch or Refused."""
-    call, truth = prepared(case, operator, transformation, bench)
-    try:
-        return compared(call, truth, transformation, bench)
-    except Gap as gap:
-        raise Refused(str(gap)) from gap
+    """Return the largest error of one case; raise Refused, or Wrong with the call that is answered wrongly."""
+    worst, gap = None, ""
+    for call, truth in prepared(case, operator, transformation, bench):
+        try:
+            error = compared(call, truth, transformation, bench)
+        except (Gap, Refused) as refused:
+            gap = str(refused)
+            continue
+        except Mismatch as wrong:
+            raise Wrong(f"values {call.levels['@values']}: {wrong}", wrong.error, call) from None
+        worst = error if worst is None or error.max_rel_scaled > worst.max_rel_scaled else worst
+    if worst is None:
+        raise Refused(gap)
+    return worst
 
 
 def _size(truth: Truth) -> int:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from engine.description import HOMES, Operator, spellings
-from engine.transformation import Formed
+from engine.drawing import Context
+from engine.reference import Truth
+from engine.transformation import Call, Factor, Formed
 
 
 class _Written(Formed):
+    def factors(self, operator: Operator) -> list[Factor]:
+        return [("@held", ("numbers", "nan"))] if self.name == "out" else []
+
+    def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
+        places = Context(call.operator, call.row).places(truth.forms) if truth is not None and truth.forms else []
+        if call.levels.get("@held") == "nan":  # what an out= held must not matter
+            for base, layout, shape in places:
+                if base.is_floating_point() and shape != (0,):
+                    layout.cut(base, shape).fill_(math.nan)
+        return call.perform(run, call.bases(run), places)
+
     def applies(self, operator: Operator) -> bool:
         if operator.act is not None or not super().applies(operator):
             return False

@@ -29,7 +29,7 @@ _WRONG_ARGUMENTS = ("far", "negative", "none", "text", "more")
 
 
 class _Refusal(Transformation):
-    name = "refusal"
+    name, varied = "refusal", False
 
     def applies(self, operator: Operator) -> bool:
         return super().applies(operator) and not operator.dense_on_cpu

@@ -1,14 +1,23 @@
-"""What the CPU itself crashes at, or answers by chance: such a call is not made. Each rule has its reason."""
+"""Calls that are not made: what the CPU itself crashes at, and what has no one answer. Each rule has its reason."""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
-Rule = Callable[[Any, str], bool]
+# Reason: whether it holds for a call.
+RULES: dict[str, Callable[[Any], bool]] = {
+    "which whole number NaN and infinity are is open": lambda call: (
+        call.operator.name in ("truncated", "truncated_signed") and call.levels["@values"] in _NOT_FINITE
+    ),
+    "where nothing varies a variance has no gradient, or any": lambda call: (
+        call.levels["@form"] == "grad"
+        and call.operator.name.startswith(("var", "std"))
+        and call.levels["@values"] in ("equal", "zero")
+    ),
+}
+_NOT_FINITE = ("special", "inf", "lone", "lone_inf")
 
-RULES: dict[str, Rule] = {}
 
-
-def why(call: Any, transformation: str) -> str:
+def why(call: Any) -> str:
     """Return why a call must not be made, or an empty text."""
-    return next((reason for reason, holds in RULES.items() if holds(call, transformation)), "")
+    return next((reason for reason, holds in RULES.items() if holds(call)), "")

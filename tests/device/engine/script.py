@@ -7,7 +7,7 @@ the script itself is at fault.
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, Iterator
 
 import torch
 
@@ -21,60 +21,72 @@ _HOMES = (
     ("torch.linalg", torch.linalg),
     ("torch.special", torch.special),
     ("torch.fft", torch.fft),
+    ("torch.autograd", torch.autograd),
     ("torch.Tensor", torch.Tensor),
 )
 
 
 def script(call: Call, transformation: Transformation, bench: Any, truth: Any) -> str | None:
-    """Return a script that makes the call on a device named by its argument and on the CPU; None where none is known.
+    """Return a script that makes the call on the device that its argument names and on the CPU, and compares.
 
-    It is None where a call is not made through public functions alone, or takes more lines or larger operands.
+    It is None where a call is not made through public functions alone, or takes more lines or larger operands; before
+    torch 1.13, which cannot be watched so; and under autocast.
     """
+    if "@autocast" in call.levels:
+        return None
     tracer = _Tracer()
-    run = _Named(bench.same())
+    drawn = _DrawnApart(call.operator, call.row)
+    object.__setattr__(drawn, "tracer", tracer)
     try:
         with tracer:
-            results = transformation.perform(call, run, truth)
+            results = transformation.perform(drawn, bench.same(), truth)
     except Exception:
         return None
     names = [tracer.name(one) for one in results]
     if tracer.lost or any(name is None for name in names):
         return None
-    lines = [
-        f"# {call.row.digits}: {_told(call)}",
-        "import sys",
-        "import torch",
-        "from math import inf, nan",
-        "",
-        "",
-        "def run(device):",
-        *(f"    {line}" for line in tracer.lines),
-        f"    return [{', '.join(map(str, names))}]",
-        "",
-        "",
-        "device = sys.argv[1] if len(sys.argv) > 1 else 'mps'",
-        "try:",
-        "    torch.ones(1, device=device)",
-        "except Exception as raised:",
-        "    sys.exit(print(f'not tried: {raised}') or 2)",
-        "want, wrong = run('cpu'), False",
-        "try:",
-        "    got = run(device)",
-        "except Exception as raised:",
-        "    sys.exit(print(f'wrong: {type(raised).__name__}: {raised}') or 1)",
-        "for one, two in zip(got, want):",
-        "    one, two = (x.detach().cpu() if isinstance(x, torch.Tensor) else torch.tensor(x) for x in (one, two))",
-        f"    close = one.shape == two.shape and torch.allclose(one, two, {_tolerance(call)}, equal_nan=True)",
-        "    wrong |= not close or one.dtype != two.dtype",
-        "    print(f'{device}: {one}\\ncpu: {two}')",
-        "sys.exit(print('wrong' if wrong else 'right') or int(wrong))",
-    ]
-    return "\n".join(lines) + "\n" if len(lines) <= _MOST_LINES else None
+    text = _TEMPLATE.format(
+        told=f"{call.operator.name}, {transformation.name}: {_told(call)}"[:110],
+        lines="\n    ".join(tracer.lines),
+        names=", ".join(map(str, names)),
+        tolerance=_tolerance(call),
+    )
+    return text if len(text.splitlines()) <= _MOST_LINES else None
+
+
+_TEMPLATE = """\
+# {told}
+import sys
+import torch
+from math import inf, nan
+
+def run(device):
+    {lines}
+    return [{names}]
+
+try:
+    device = sys.argv[1] if len(sys.argv) > 1 else "mps"
+    torch.ones(1, device=device)
+except Exception as raised:
+    sys.exit(print("not tried:", raised) or 2)
+try:
+    want = run("cpu")
+except Exception as raised:
+    sys.exit(print("no reference:", raised) or 3)
+try:
+    got, wrong = run(device), False
+    for one, two in zip(got, want):
+        one, two = (torch.as_tensor(x).detach().cpu() for x in (one, two))
+        wrong |= one.dtype != two.dtype or not torch.allclose(one, two, {tolerance}, equal_nan=True)
+        print(device + ":", one, "cpu:", two, sep="\\n")
+except Exception as raised:
+    sys.exit(print("wrong:", raised) or 1)
+sys.exit(print("wrong" if wrong else "right") or int(wrong))
+"""
 
 
 def _tolerance(call: Call) -> str:
-    low = call.levels.get("@autocast") or call.levels["@dtype"]
-    return "rtol=2e-2, atol=1e-2" if low in (torch.float16, torch.bfloat16) else "rtol=1e-4, atol=1e-5"
+    return "2e-2, 1e-2" if call.levels["@dtype"] in (torch.float16, torch.bfloat16) else "1e-4, 1e-5"
 
 
 def _told(call: Call) -> str:
@@ -82,22 +94,42 @@ def _told(call: Call) -> str:
     return ", ".join(f"{name}={str(level).replace('torch.', '')}" for name, level in told)
 
 
-class _Named:
-    """A run whose device is written as `device`."""
+class _DrawnApart(Call):
+    """A call whose operands are drawn while nothing is written down: they are literals of the script."""
 
-    def __init__(self, run: Any) -> None:
-        self.device, self.precise, self.cast = run.device, False, run.cast
+    tracer: Any = None
+
+    def changed(self, **levels: Any) -> Call:
+        return self._like(super().changed(**levels))
+
+    def with_level(self, factor: str, level: Any) -> Call:
+        return self._like(super().with_level(factor, level))
+
+    def bases(self, run: Any) -> list[Any]:
+        with self.tracer.paused():
+            return super().bases(run)
+
+    def places(self, truth: Any) -> list[Any]:
+        with self.tracer.paused():
+            return super().places(truth)
+
+    def _like(self, call: Call) -> Call:
+        other = _DrawnApart(call.operator, call.row)
+        object.__setattr__(other, "tracer", self.tracer)
+        return other
 
 
 class _Tracer:
-    """Writes the public calls down: a name for each tensor, a line for each call."""
+    """Writes public calls down: a name for each tensor, a line for each call. `lost`: something cannot be written."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.lost = False
         self._names: dict[int, str] = {}
-        self._kept: list[Any] = []
+        self._literals: set[int] = set()
+        self._kept: list[Any] = []  # an id is of one tensor only while that lives
         self._stack = contextlib.ExitStack()
+        self._is_paused = False
 
     def __enter__(self) -> _Tracer:
         from torch.overrides import TorchFunctionMode  # torch 1.13 and newer
@@ -114,67 +146,73 @@ class _Tracer:
     def __exit__(self, *raised: Any) -> None:
         self._stack.close()
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Write nothing down."""
+        self._is_paused = True
+        try:
+            yield
+        finally:
+            self._is_paused = False
+
     def traced(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Make a call and write it down, unless it only reads what a tensor is."""
-        with (
-            torch._C.DisableTorchFunctionSubclass()
-            if hasattr(torch._C, "DisableTorchFunctionSubclass")
-            else (contextlib.nullcontext())
-        ):
-            answer = func(*args, **kwargs)
-        kept = [one for one in (answer if isinstance(answer, (tuple, list)) else (answer,))]
-        if not any(isinstance(one, torch.Tensor) for one in kept):
-            return answer
-        told = [self.text(one) for one in args] + [f"{key}={self.text(one)}" for key, one in kwargs.items()]
+        """Make a call and write it down, unless it only reads what a tensor is, or moves it to where it lies."""
+        if self._is_paused:
+            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
-        number = len(self._kept)
-        if name == "__get__":  # an attribute: .T, .real
-            owner = getattr(getattr(func, "__self__", None), "__name__", "")
-            self._keep(answer, f"v{number}", f"v{number} = {self.text(args[0])}.{owner}")
+        told = [self.text(one) for one in args if not _is_read(name)]
+        told += [f"{key}={self.text(one)}" for key, one in kwargs.items()]
+        answer = func(*args, **kwargs)
+        first = args[0] if args else None
+        made = any(
+            isinstance(one, torch.Tensor) for one in (answer if isinstance(answer, (tuple, list)) else (answer,))
+        )
+        if not made and name not in ("__setitem__", "__set__"):
+            return answer
+        if answer is first and name == "to":
+            self.lost |= id(first) not in self._literals  # it was made on the host: where it goes is not written down
+            return answer
+        if _is_read(name):  # an attribute that is a tensor: .T, .real
+            self._write(answer, f"{self.text(first)}.{getattr(getattr(func, '__self__', None), '__name__', '')}")
             return answer
         home = next((path for path, home in _HOMES if getattr(home, name, None) is func), None)
         if home is None:
-            method = hasattr(torch.Tensor, name) and bool(args) and isinstance(args[0], torch.Tensor)
-            home, self.lost = "torch.Tensor", self.lost or not method
-        self._keep(answer, f"v{number}", f"v{number} = {home}.{name}({', '.join(told)})")
+            is_method = isinstance(first, torch.Tensor) and hasattr(torch.Tensor, name)
+            home, self.lost = "torch.Tensor", self.lost or not is_method
+        self._write(answer, f"{home}.{name}({', '.join(told)})")
         return answer
 
-    def _keep(self, answer: Any, name: str, line: str) -> None:
-        self.lines.append(line)
+    def _write(self, answer: Any, text: str) -> None:
+        name = f"v{len(self._kept)}"
+        self.lines.append(f"{name} = {text}")
         self._kept.append(answer)
-        if isinstance(answer, (tuple, list)):
-            for place, one in enumerate(answer):
-                if isinstance(one, torch.Tensor):
-                    self._names[id(one)] = f"{name}[{place}]"
-                    self._kept[-1] = answer
-        else:
+        if isinstance(answer, torch.Tensor):
             self._names[id(answer)] = name
+        elif isinstance(answer, (tuple, list)):
+            self._names.update((id(one), f"{name}[{place}]") for place, one in enumerate(answer))
 
     def name(self, value: Any) -> str | None:
         """Return how a result is written."""
-        return self._names.get(id(value)) if isinstance(value, torch.Tensor) else repr(value)
+        return self._names.get(id(value)) if isinstance(value, torch.Tensor) else self.text(value)
 
     def text(self, value: Any) -> str:
         """Return how an argument is written; a tensor that no call made is a literal."""
         if isinstance(value, torch.Tensor):
-            known = self._names.get(id(value))
-            if known is None:
-                known = f"v{len(self._kept)}"
-                self.lines.append(f"{known} = {self._literal(value)}")
-                self._kept.append(value)
-                self._names[id(value)] = known
-            return known
-        if isinstance(value, (tuple, list)):
-            inner = ", ".join(self.text(one) for one in value)
-            return f"({inner},)" if isinstance(value, tuple) else f"[{inner}]"
+            if id(value) not in self._names:
+                self.lost |= value.numel() > _LITERAL or value.requires_grad
+                flat = [] if self.lost else value.detach().reshape(-1).tolist()
+                literal = f"torch.tensor({flat}, dtype={value.dtype}).reshape({tuple(value.shape)})"
+                self._write(value, f"{literal}.to(device)")
+                self._literals.add(id(value))
+            return self._names[id(value)]
+        if isinstance(value, tuple):
+            return f"({''.join(f'{self.text(one)}, ' for one in value)})"
+        if isinstance(value, list):
+            return f"[{', '.join(self.text(one) for one in value)}]"
         if isinstance(value, torch.device):
             return "device"
-        if value is Ellipsis:
-            return "..."
-        return repr(value)
+        return "..." if value is Ellipsis else repr(value)
 
-    def _literal(self, value: torch.Tensor) -> str:
-        if value.numel() > _LITERAL or value.requires_grad:
-            self.lost = True
-        flat = value.detach().reshape(-1).tolist() if value.numel() <= _LITERAL else []
-        return f"torch.tensor({flat}, dtype={value.dtype}).reshape({tuple(value.shape)}).to(device)"
+
+def _is_read(name: str) -> bool:
+    return name == "__get__"

@@ -39,6 +39,10 @@ class Call:
         """Return what travels for each operand, on the host, in the dtypes of a run."""
         return Context(self.operator, self.row, precise=run.precise).bases()
 
+    def places(self, truth: Truth | None) -> list[Any]:
+        """Return what travels for out=, or for the gradients of the answers, where the reference told their forms."""
+        return Context(self.operator, self.row).places(truth.forms) if truth is not None and truth.forms else []
+
     def perform(self, run: Any, bases: list[Any], places: list[Any] | None = None) -> list[Any]:
         """Return what the operator answers on a run, given its bases on the host."""
         return calls.perform(self.operator, self.row, run, bases, places or [])
@@ -79,9 +83,7 @@ class Transformation:
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
         """Return what is compared. `truth` is None while the reference itself is asked."""
-        bases = call.bases(run)
-        places = Context(call.operator, call.row).places(truth.forms) if truth is not None and truth.forms else []
-        return call.perform(run, bases, places)
+        return call.perform(run, call.bases(run), call.places(truth))
 
     def truth(self, call: Call, bench: Any) -> Truth:
         """Return the reference's answers; raise what the CPU raises."""

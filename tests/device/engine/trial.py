@@ -31,7 +31,6 @@ class Wrong(Mismatch):
         self.call = call
 
 
-
 Prepared = List[Tuple[Call, Truth]]
 
 
@@ -53,7 +52,7 @@ def prepared(case: Case, operator: Operator, transformation: Transformation, ben
             continue
         found: Prepared = []
         for one in (call, *(variants(call) if transformation.varied else ())):
-            if exclusions.why(one, case.transformation):
+            if exclusions.why(one):
                 continue
             try:
                 found.append((one, asked(one, transformation, bench)))

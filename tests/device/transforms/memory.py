@@ -9,7 +9,6 @@ import torch
 from engine import reference
 from engine.calls import perform
 from engine.description import Operator
-from engine.drawing import Context
 from engine.reference import Truth
 from engine.transformation import Call, Transformation
 
@@ -27,8 +26,7 @@ class _Memory(Transformation):
         return Truth([*found.answers, True], found.forms)
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
-        context = Context(call.operator, call.row)
-        placed = [context.bases(), context.places(truth.forms) if truth is not None and truth.forms else []]
+        placed = [call.bases(run), call.places(truth)]
         held: list[Any] = []
         inside = [[_amid(one, held, run) for one in part] for part in placed]
         before = [one.clone() for one in held]

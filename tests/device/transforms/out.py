@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from engine.description import HOMES, Operator, spellings
-from engine.drawing import Context
 from engine.reference import Truth
 from engine.transformation import Call, Factor, Formed
 
@@ -16,7 +15,7 @@ class _Written(Formed):
         return [("@held", ("numbers", "nan"))] if self.name == "out" else []
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
-        places = Context(call.operator, call.row).places(truth.forms) if truth is not None and truth.forms else []
+        places = call.places(truth)
         if call.levels.get("@held") == "nan":  # what an out= held must not matter
             for base, layout, shape in places:
                 if base.is_floating_point() and shape != (0,):

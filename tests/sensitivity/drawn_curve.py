@@ -1,11 +1,11 @@
 """What the drawn cases catch of the catalogue's injected faults, over cases, graph keys and CPU seconds.
 
 python tests/sensitivity/drawn_curve.py [--faults 240] [--cases 8000] [--seed 0] [--json FILE]
-python tests/sensitivity/drawn_curve.py --old quick|default [--share 8] ...     # the stored cases, beside it
+python tests/sensitivity/drawn_curve.py --old quick|default [--share 8] ...     # stored cases beside it
 
-The faults are every n-th of each sample of the catalogue, the same for every seed. A fault counts as caught at the first
-case, in the order of worth, that fails under it and passes without; a case's seconds are those of a pass without faults.
-With --old the stored cases stand in their place: those of --quick, or one of SHARE default ones, in an order by chance.
+The faults are every n-th of each sample of the catalogue, the same for every seed. A fault is caught at the first case,
+in the order of worth, that fails under it and passes without. A case's seconds are those of a pass without faults. With
+--old the stored cases stand in their place: those of --quick, or one of SHARE default ones, in an order by chance.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def faults_of(count: int) -> list[str]:
     return [rows[int(place * step)][1] for place in range(min(count, len(rows)))]
 
 
-def drawn_cases(count: int, seed: int) -> tuple[list[Case], list[int]]:
+def drawn_cases(count: int, seed: int) -> tuple[list[Case], list[float]]:
     """Return the first drawn cases of a seed, and how many keys each adds as estimated."""
     every, ways = operators.described(), transforms.known()
     found = sampler.chosen(sampler.Sampler(every, ways, seed), cases=count, most_keys=10**9)

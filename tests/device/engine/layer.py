@@ -54,7 +54,7 @@ class Drawn(Cases):
         if not named:
             found = chosen(Sampler(every, ways, budget.seed), cases=budget.cases, most_keys=budget.keys)
             named = [drawn.case for drawn in found]
-            self.new_keys = sum(drawn.new_keys for drawn in found)
+            self.new_keys = round(sum(drawn.new_keys for drawn in found))
         for case in named:
             self.add(str(case), partial(self._make, case), check=True, may_be_missing=True)
 

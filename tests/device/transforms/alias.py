@@ -14,7 +14,7 @@ from engine.transformation import Call, Factor, Transformation
 
 
 class _Alias(Transformation):
-    name, share = "alias", 0.7
+    name, graphs, share = "alias", 0.5, 0.7
 
     def applies(self, operator: Operator) -> bool:
         return super().applies(operator) and len(operator.operands) > 1

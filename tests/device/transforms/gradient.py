@@ -2,4 +2,4 @@
 
 from engine.transformation import Formed
 
-transformation = Formed("gradient", forms=("grad",), graphs=2, share=2.0)
+transformation = Formed("gradient", graphs=3.7, forms=("grad",), share=2.0)

@@ -2,4 +2,4 @@
 
 from engine.transformation import Formed
 
-transformation = Formed("layout", focus=("@layout",), share=2.0)
+transformation = Formed("layout", graphs=1.5, focus=("@layout",), share=2.0)

@@ -16,7 +16,7 @@ _BESIDE = 64
 
 
 class _Memory(Transformation):
-    name, forms, share = "memory", ("call", "inplace", "out"), 1.0
+    name, forms, graphs = "memory", ("call", "inplace", "out"), 1.8
 
     def forms_of(self, operator: Operator) -> tuple[str, ...]:
         return super().forms_of(operator) if operator.act is None else ("call",) if "call" in operator.forms else ()

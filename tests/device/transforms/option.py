@@ -11,4 +11,4 @@ class _Options(Formed):
         return super().applies(operator) and any(len(levels) > 1 for levels in operator.args.values())
 
 
-transformation = _Options("option", share=2.0)
+transformation = _Options("option", graphs=1.7, share=2.0)

@@ -15,7 +15,7 @@ from engine.transformation import Call, Transformation
 
 
 class _Second(Transformation):
-    name, forms, graphs, share = "second_gradient", ("grad",), 4, 0.5
+    name, forms, graphs, share = "second_gradient", ("grad",), 7.8, 0.5
 
     def judge(self, call: Call, bench: Any, truth: Truth, answer: Any) -> Error:
         """Judge as any other, with a bound twice as wide: twice as many numbers are rounded on the way."""

@@ -2,4 +2,4 @@
 
 from engine.transformation import Formed
 
-transformation = Formed("size", focus=("@size",), share=1.5)
+transformation = Formed("size", graphs=1.4, focus=("@size",), share=1.5)

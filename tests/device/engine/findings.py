@@ -12,8 +12,9 @@ from .transformation import Call, Transformation
 def finding_of(call: Call, transformation: Transformation) -> str:
     """Return the name of what a shrunk call shows: its operator, its transformation, and what is left of it."""
     every = dict(call.operator.factors)
-    odd = {name: str(level) for name, level in call.levels.items() if name not in every or level != every[name][0]}
-    mark = zlib.crc32(repr(sorted(odd.items())).encode()) % 65536
+    left = {name: level for name, level in call.levels.items() if name not in ("@size", "@shape")}
+    odd = {name: str(level) for name, level in left.items() if name not in every or level != every[name][0]}
+    mark = zlib.crc32(repr((call.row.shape(call.operator), sorted(odd.items()))).encode()) % 65536
     return f"{call.operator.name}:{transformation.name}:{mark:04x}"
 
 

@@ -34,12 +34,10 @@ def _smaller(call: Call) -> Iterator[Call]:
     """Yield calls with one thing plainer, what says most first: sizes, sides, layouts, values, dtype, options."""
     operator, levels = call.operator, call.levels
     every = dict(operator.factors)
-    here = math.prod(call.row.shape(operator))
-    if "@shape" not in levels:
-        for name in sorted(operator.shapes, key=lambda one: math.prod(operator.shapes[one])):
-            if 0 < math.prod(operator.shapes[name]) < here:
-                yield call.changed(size=name)
     shape = call.row.shape(operator)
+    for name, sides in sorted(operator.shapes.items(), key=lambda one: _extent(one[1])):
+        if (0, 0) < _extent(sides) < _extent(shape):
+            yield call.changed(size=name, shape=None)
     for place, side in enumerate(shape):
         for less in (1, side // 2, side - 1):
             if 0 < less < side:
@@ -47,6 +45,10 @@ def _smaller(call: Call) -> Iterator[Call]:
     for name in sorted(every, key=lambda one: ("@layout" not in one, "@values" not in one, "@dtype" not in one)):
         if name not in ("@size", "@form") and levels[name] != every[name][0]:
             yield call.with_level(name, every[name][0])
+
+
+def _extent(shape: tuple[int, ...]) -> tuple[int, int]:
+    return math.prod(shape), len(shape)
 
 
 def _is_wrong(call: Call, transformation: Transformation, bench: Any) -> bool:

@@ -93,8 +93,9 @@ def _write(found: list[dict[str, Any]]) -> None:
 
 
 def _versions(found: list[dict[str, Any]], points: list[dict[str, Any]]) -> str:
-    cases = "to ".join(f"{point['cases']} " for point in (points[0], *points[1:][-1:])).strip()
-    return f"torch 2.13.0+cpu; {found[0]['faults']} faults of the catalogue's 1,632, {points[0]['late']} of the last samples; {cases} cases"
+    cases = sorted(point["cases"] for point in points)
+    faults = f"{found[0]['faults']} faults of the catalogue's 1,632, {points[0]['late']} of them of its last samples"
+    return f"torch 2.13.0+cpu; {faults}; {cases[0]} to {cases[-1]} cases, {len(points)} seeds"
 
 
 def _alarms(given: argparse.Namespace) -> list[str]:
@@ -110,7 +111,9 @@ def _alarms(given: argparse.Namespace) -> list[str]:
             print(f"seed {seed}, {threads} threads: {told.stdout.splitlines()[-1]}", flush=True)
             found += [line for line in told.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
             if told.returncode not in (0, 1):
-                found.append(f"seed {seed}, {threads} threads: pytest ended with {told.returncode}: {told.stderr[-300:]}")
+                found.append(
+                    f"seed {seed}, {threads} threads: pytest ended with {told.returncode}: {told.stderr[-300:]}"
+                )
     return found
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import suite_in_process
 from catalogue import ENTRIES, plant_of
@@ -30,13 +31,45 @@ from suite_in_process import Suite
 from device_suite.cases import Case, Cases  # isort: skip
 from device_suite.selection import load_quick  # isort: skip
 from engine import sampler, trial  # isort: skip
-from engine.keys import Compiled  # isort: skip
 import operators  # isort: skip
 import transforms  # isort: skip
 
+# Copies and fills: MPS has kernels for them, and compiles no graph.
+_WITHOUT_A_GRAPH = frozenset(
+    {"_to_copy", "copy", "clone", "detach", "alias", "empty", "empty_like", "empty_strided", "new_empty", "set"}
+    | {"new_empty_strided", "zeros", "zeros_like", "zero", "fill", "full", "ones", "ones_like", "new_zeros", "new_ones"}
+    | {"resize", "_local_scalar_dense", "lift_fresh", "_reshape_copy"}
+)
 # The last of the samples: few descriptions have changed since.
 LATE = ("torch-issues-5", "torch-issues-6", "torch-issues-7", "other-back-ends-14", "other-back-ends-15")
 POINTS = (500, 1000, 2000, 4000, 6000, 8000, 12000, 16000)
+
+
+class Compiled(TorchDispatchMode):
+    """Collects the distinct (operator, dtypes, shapes, layouts, options) that are dispatched; views make no graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: set[Any] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        answer = func(*args, **(kwargs or {}))
+        schema = func._schema
+        name = schema.name.split("::")[1].rstrip("_")
+        is_view = any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns)
+        if not is_view and name not in _WITHOUT_A_GRAPH:
+            self.keys.add((func, *_facts((args, list((kwargs or {}).values())))))
+        return answer
+
+
+def _facts(value: Any) -> Iterator[Any]:
+    if isinstance(value, torch.Tensor):
+        yield value.dtype, tuple(value.shape), value.is_contiguous()
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _facts(one)
+    else:
+        yield str(value)
 
 
 def faults_of(count: int) -> list[str]:

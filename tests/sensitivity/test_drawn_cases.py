@@ -268,6 +268,11 @@ def test_no_case_calls_a_right_device_wrong(around: Any) -> None:
     assert [one for one in _first(5000, seed=7)[::25] if _verdict(one, around) == "wrong"] == []
 
 
+def test_what_ends_the_process_of_the_cpu_is_not_called() -> None:
+    # Without the rule the first is a damaged heap, the second a division by zero.
+    assert [_verdict(f"weight_norm:refusal:{seed}") for seed in (2000002, 4000001)] == ["refused", "refused"]
+
+
 def test_other_values_are_tried_with_the_same_graph() -> None:
     case = Case.of("exp:common:0")
     found = trial.prepared(case, OPERATORS["exp"], TRANSFORMS["common"], Bench(torch.device("cpu")))

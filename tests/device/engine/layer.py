@@ -9,7 +9,6 @@ from typing import Any
 
 import operators
 import transforms
-from device_suite.cases import Case as SuiteCase
 from device_suite.cases import Cases
 from device_suite.compare import Error, Mismatch
 
@@ -67,8 +66,3 @@ class Drawn(Cases):
             told = findings.told(wrong.call, transformation, bench, min(self._left, shrink.SECONDS))
             self._left = max(self._left - (time.monotonic() - begun), 0.0)
             raise Mismatch(f"{wrong}\n{told}", wrong.error) from None
-
-
-def is_drawn(case: SuiteCase) -> bool:
-    """Say whether a case of the suite is a drawn one."""
-    return case.layer == "drawn"

@@ -19,6 +19,7 @@ from device_suite.known import KnownIssuesError
 from device_suite.outcomes import OutcomeLog
 from device_suite.plants import PlantError
 from device_suite.session import Session
+from engine.layer import Drawn
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -26,6 +27,10 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--device", default="mps", help="mps, cuda, or cpu (a rehearsal)")
     group.addoption("--full", action="store_true", help="also cases that need memory or minutes")
     group.addoption("--quick", action="store_true", help="only the cases that notice most in a minute (quick.json)")
+    group.addoption("--layer", default="", metavar="NAME,...", help="only these layers; `drawn` is asked by name alone")
+    group.addoption("--cases", type=int, default=0, metavar="N", help="draw at most so many cases (default 8000)")
+    group.addoption("--keys", type=int, default=0, metavar="N", help="draw cases of at most so many graphs (10000)")
+    group.addoption("--time", default="", metavar="10m", help="draw until this time is over: seconds, or 10m, or 1h")
     group.addoption("--only", default="", metavar="ID,...", help="only these cases (ids or patterns)")
     group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
     group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
@@ -60,10 +65,23 @@ class CaseItem(pytest.Item):
         return excinfo.getrepr(style="value" if told else "short")
 
 
+def pytest_ignore_collect(collection_path: Any, config: Any) -> bool | None:
+    """Leave out what is of no layer that is asked; the drawn cases are asked by name alone."""
+    layers = [one for one in config.getoption("--layer").split(",") if one]
+    name = collection_path.name
+    if not (name.startswith("test_") and name.endswith(".py")):
+        return None
+    layer = name[:-3].split("_")[1]
+    return True if (layer not in layers if layers else layer == "drawn") else None
+
+
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
     if name != "cases" or not isinstance(obj, Cases):
         return None
     run = collector.config.device_run
+    if isinstance(obj, Drawn):
+        obj.draw(run.budget)
+        run.tell_estimate(obj)
     return [
         CaseItem.from_parent(collector, name=f"test_case[{case.id}]", case=case)
         for case in run.selection.choose(obj.listed(full=run.full))

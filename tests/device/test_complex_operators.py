@@ -66,7 +66,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "fourier": lambda x, y: [
         torch.fft.fft(x),
         torch.fft.ifft(x, dim=0),
-        torch.fft.fft2(x.contiguous() if x.device.type == "cpu" else x),  # MKL: see tables_fourier.py
+        torch.fft.fft2(x.contiguous() if x.device.type == "cpu" else x),  # MKL: see operators/fourier.py
         torch.fft.fftshift(x),
         torch.fft.fft(x, 9),
     ],

@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_convolution.py."""
+"""Generated conditions of operators: operators/convolution.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_convolution import t
+from operators.convolution import t
 
 cases = Cases("conditions")
 

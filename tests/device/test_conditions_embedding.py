@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_embedding.py."""
+"""Generated conditions of operators: operators/embedding.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_embedding import t
+from operators.embedding import t
 
 cases = Cases("conditions")
 

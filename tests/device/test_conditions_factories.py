@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_factories.py."""
+"""Generated conditions of operators: operators/factories.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_factories import t
+from operators.factories import t
 
 cases = Cases("conditions")
 

@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_indexing.py."""
+"""Generated conditions of operators: operators/indexing.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_indexing import t
+from operators.indexing import t
 
 cases = Cases("conditions")
 

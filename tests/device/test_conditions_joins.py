@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_joins.py."""
+"""Generated conditions of operators: operators/joins.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_joins import t
+from operators.joins import t
 
 cases = Cases("conditions")
 

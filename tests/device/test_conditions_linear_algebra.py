@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_linear_algebra.py."""
+"""Generated conditions of operators: operators/linear_algebra.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_linear_algebra import t
+from operators.linear_algebra import t
 
 cases = Cases("conditions")
 

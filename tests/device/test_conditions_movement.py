@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_movement.py."""
+"""Generated conditions of operators: operators/movement.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_movement import t
+from operators.movement import t
 
 cases = Cases("conditions")
 

@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_pooling.py."""
+"""Generated conditions of operators: operators/pooling.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_pooling import t
+from operators.pooling import t
 
 cases = Cases("conditions")
 

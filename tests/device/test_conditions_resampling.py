@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_resampling.py."""
+"""Generated conditions of operators: operators/resampling.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_resampling import t
+from operators.resampling import t
 
 cases = Cases("conditions")
 

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.acts import leaf
 from device_suite.answers import attempt
-from device_suite.conditions.spec import VIEWS
 from device_suite.limits import ONCE
 from device_suite.ops import FLOATS
+from engine.description import VIEWS
 
 cases = Cases("conditions")
 _SHAPE = (4, 6)

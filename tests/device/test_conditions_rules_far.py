@@ -12,8 +12,8 @@ import torch
 
 from device_suite import Cases
 from device_suite.answers import attempt
-from device_suite.conditions.spec import DTYPES
 from device_suite.limits import ONCE
+from engine.description import DTYPES
 
 cases = Cases("conditions")
 _FAR, _ROWS, _COLUMNS = (1 << 16) + 4, 5, 8

@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_scattering.py."""
+"""Generated conditions of operators: operators/scattering.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_scattering import t
+from operators.scattering import t
 
 cases = Cases("conditions")
 

@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_sorting.py."""
+"""Generated conditions of operators: operators/sorting.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_sorting import t
+from operators.sorting import t
 
 cases = Cases("conditions")
 

@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_statistics.py."""
+"""Generated conditions of operators: operators/statistics.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_statistics import t
+from operators.statistics import t
 
 cases = Cases("conditions")
 

@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_ternary.py."""
+"""Generated conditions of operators: operators/ternary.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_ternary import t
+from operators.ternary import t
 
 cases = Cases("conditions")
 

@@ -1,10 +1,10 @@
-"""Generated conditions of operators: device_suite/conditions/tables_unique.py."""
+"""Generated conditions of operators: operators/unique.py."""
 
 from __future__ import annotations
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_unique import t
+from operators.unique import t
 
 cases = Cases("conditions")
 

@@ -29,10 +29,10 @@ from conditions_reach import runs_on_mps
 from device_suite.compare import Mismatch
 from device_suite.conditions import asking
 from device_suite.conditions.listed import all_rows, signature, stored_rows
-from device_suite.conditions.spec import Row, Spec
-from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
 from device_suite.states import Refused
+from engine.description import Operator, Row
+from operators import tables
 from pairing import save_rows
 from row_classes import LARGE, dtype_class, layout_class, size_class, threes_of
 
@@ -57,7 +57,7 @@ class _Forms(Conditions):
         pass
 
 
-def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:
+def pairs_of(spec: Operator, row: Row) -> Iterator[Any]:
     """Yield a row's levels, and the pairs of them that count."""
     levels = row.levels
     form, dtype, values = ("form", levels["@form"]), ("dtype", str(levels["@dtype"])), ("values", levels["@values"])
@@ -76,7 +76,7 @@ def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:
     yield from threes_of(spec, row)
 
 
-def meet(spec: Spec, row: Row) -> Met:
+def meet(spec: Operator, row: Row) -> Met:
     """Call a row once on the CPU and note what it meets."""
     recorder = _Forms()
     bench = Bench(torch.device("cpu"), around=lambda: recorder)
@@ -124,7 +124,7 @@ def choose(met: list[Met]) -> list[Row]:
 def chosen_of(name: str) -> set[str]:
     """Return the digits of an operator's rows that the default layers ask."""
     torch.set_num_threads(1)
-    spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
+    spec = {name: spec for table in tables() for name, spec in table.operators.items()}[name]
     return {row.digits for row in choose([meet(spec, row) for row in all_rows(spec)])}
 
 
@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     stored = {name: dict(one) for name, one in stored_rows().items()}
-    specs = {name: spec for table in TABLES for name, spec in table.specs.items()}
+    specs = {name: spec for table in tables() for name, spec in table.operators.items()}
     names = [name for name, spec in specs.items() if stored.get(name, {}).get("factors") == signature(spec)]
     wanted = [name for name in names if not given.only or name in given.only.split(",")]
     for name, chosen in apart(chosen_of, {name: (name,) for name in wanted}, jobs=given.jobs):

@@ -29,8 +29,8 @@ import torch  # noqa: E402
 
 from apart import apart  # noqa: E402
 from device_suite.conditions.listed import ROWS, encode, signature, stored_rows, turned  # noqa: E402
-from device_suite.conditions.spec import Spec  # noqa: E402
-from device_suite.conditions.tables import TABLES  # noqa: E402
+from engine.description import Operator  # noqa: E402
+from operators import tables  # noqa: E402
 from row_making import Pairing  # noqa: E402
 
 
@@ -38,7 +38,7 @@ def made(name: str, kept: list[str], cover: bool) -> tuple[dict[str, Any], dict[
     """Return one operator's stored form, and what its rows took: seconds, what was refused and why."""
     torch.set_num_threads(1)
     begun = time.process_time()
-    spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
+    spec = {name: spec for table in tables() for name, spec in table.operators.items()}[name]
     pairing = Pairing(spec)
     pairing.keep(kept)
     pairing.make(cover=cover)
@@ -54,7 +54,7 @@ def made(name: str, kept: list[str], cover: bool) -> tuple[dict[str, Any], dict[
     return {"factors": signature(spec), "rows": " ".join(texts)}, reasons
 
 
-def _kept(stored: dict[str, Any], spec: Spec, add: bool) -> list[str]:
+def _kept(stored: dict[str, Any], spec: Operator, add: bool) -> list[str]:
     rows = stored.get(spec.name, {"factors": [], "rows": ""})
     every = [*rows["rows"].split(), *rows.get("more", "").split()]
     return every if add and rows["factors"] == signature(spec) else []
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--reasons", metavar="FILE", help="why rows were refused")
     given = parser.parse_args()
     stored = dict(stored_rows())
-    specs = {name: spec for table in TABLES for name, spec in table.specs.items()}
+    specs = {name: spec for table in tables() for name, spec in table.operators.items()}
     stored = {name: rows for name, rows in stored.items() if name in specs}
     wanted = [one for one in given.only.split(",") if one] or list(specs)
     if given.missing:

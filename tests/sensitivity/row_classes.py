@@ -8,7 +8,7 @@ from typing import Any, Iterator
 
 import torch
 
-from device_suite.conditions.spec import Row, Spec
+from engine.description import Operator, Row
 
 LARGE = 10_000  # elements
 _LAYOUT_CLASSES = {"dense": "dense", "offset": "shifted", "narrow": "shifted", "expanded": "expanded"}
@@ -48,7 +48,7 @@ def layout_class(name: str) -> str:
     return _LAYOUT_CLASSES.get(name, "strided")
 
 
-def classes_of(spec: Spec) -> list[list[int]]:
+def classes_of(spec: Operator) -> list[list[int]]:
     """Return for each factor the class of each level, by number."""
     found = []
     for name, levels in spec.factors:
@@ -58,7 +58,7 @@ def classes_of(spec: Spec) -> list[list[int]]:
     return found
 
 
-def _class_of(spec: Spec, name: str, level: Any) -> str:
+def _class_of(spec: Operator, name: str, level: Any) -> str:
     if name == "@dtype":
         return dtype_class(level)
     if name == "@size":  # an operator's own sizes are few and mean something each
@@ -66,17 +66,17 @@ def _class_of(spec: Spec, name: str, level: Any) -> str:
     return layout_class(level) if name.startswith("@layout") else str(level)
 
 
-def is_large(spec: Spec, row: Row) -> bool:
+def is_large(spec: Operator, row: Row) -> bool:
     """Say whether a row has so many elements that they cost more than the call."""
     return math.prod(spec.shapes[row.levels["@size"]]) > LARGE
 
 
-def is_slow(spec: Spec, row: Row) -> bool:
+def is_slow(spec: Operator, row: Row) -> bool:
     """Say whether a row convolves numbers in half precision: a CPU takes many times as long as in float32."""
     return spec.name.startswith("conv") and dtype_class(row.levels["@dtype"]) == "half"
 
 
-def triples_of(spec: Spec) -> Iterator[tuple[int, int, int]]:
+def triples_of(spec: Operator) -> Iterator[tuple[int, int, int]]:
     """Yield the places of three factors that are to meet: one of them, at least, is an argument."""
     names = [name for name, _ in spec.factors]
     for places in itertools.combinations(range(len(names)), 3):
@@ -84,7 +84,7 @@ def triples_of(spec: Spec) -> Iterator[tuple[int, int, int]]:
             yield places
 
 
-def threes_of(spec: Spec, row: Row) -> Iterator[Any]:
+def threes_of(spec: Operator, row: Row) -> Iterator[Any]:
     """Yield the three classes that meet in a row and that the default layers ask: two are arguments.
 
     A row that costs much is asked for what meets by twos.

@@ -14,9 +14,10 @@ import suite_in_process  # noqa: F401 - the device suite comes into reach by it
 from device_suite.compare import Mismatch
 from device_suite.conditions import asking
 from device_suite.conditions.listed import DIGITS, decode, encode, signature
-from device_suite.conditions.spec import Spec, undefined
 from device_suite.runs import Bench
 from device_suite.states import Refused
+from engine import calls, reference
+from engine.description import Operator, undefined
 from free_choice import ChoosesOtherwise
 from rounding import RoundsOtherwise
 from row_classes import classes_of, triples_of
@@ -31,7 +32,7 @@ OF_GPUS: dict[str, Any] = json.loads(Path(__file__).with_name("rows_of_gpus.json
 Pair = Any
 
 
-def rows_of_gpus(spec: Spec) -> frozenset[str]:
+def rows_of_gpus(spec: Operator) -> frozenset[str]:
     """Return the rows of an operator that are not asked since a GPU was right to answer them otherwise.
 
     Raises:
@@ -46,7 +47,7 @@ def rows_of_gpus(spec: Spec) -> frozenset[str]:
 class Pairing:
     """The rows of one operator while they are made."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Operator) -> None:
         self.spec = spec
         self.levels = [len(levels) for _, levels in spec.factors]
         self.random = random.Random(spec.name)
@@ -214,25 +215,25 @@ class Pairing:
         return _infinite_complex(self.spec, found) or _dense_differs(self.spec, found)
 
 
-def _infinite_complex(spec: Spec, row: Any) -> str:
+def _infinite_complex(spec: Operator, row: Any) -> str:
     """Say whether a complex answer is infinite or NaN: which of its parts is, is open."""
-    for one in asking._truth(spec, row, Bench(torch.device("cpu"))).answers:
+    for one in reference.truth_of(spec, row, Bench(torch.device("cpu"))).answers:
         complex_ = isinstance(one, torch.Tensor) and one.dtype.is_complex
         if complex_ and not bool(torch.view_as_real(one.resolve_conj().to(torch.complex64)).isfinite().all()):
             return "undefined: which part of a complex number is not finite"
     return ""
 
 
-def _dense_differs(spec: Spec, row: Any) -> str:
+def _dense_differs(spec: Operator, row: Any) -> str:
     """Say whether the reference itself answers otherwise where every operand is dense: then it is no reference."""
     bench = Bench(torch.device("cpu"))
-    truth = asking._truth(spec, row, bench)
-    healthy = asking._cut
-    asking._cut = lambda placed: _dense(healthy(placed))
+    truth = reference.truth_of(spec, row, bench)
+    healthy = calls.cut
+    calls.cut = lambda placed: _dense(healthy(placed))
     try:
-        dense = asking._truth(spec, row, bench) if row.levels["@form"] in ("call", "grad") else truth
+        dense = reference.truth_of(spec, row, bench) if row.levels["@form"] in ("call", "grad") else truth
     finally:
-        asking._cut = healthy
+        calls.cut = healthy
     for one, two in zip(truth.answers, dense.answers):
         if isinstance(one, torch.Tensor) and not torch.allclose(one, two, rtol=1e-6, atol=1e-6, equal_nan=True):
             return "reference: it depends on the layout"

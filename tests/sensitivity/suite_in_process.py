@@ -20,10 +20,10 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 import torch  # noqa: E402
 
 from device_suite.cases import Case  # noqa: E402
-from device_suite.conditions import asking  # noqa: E402
 from device_suite.runs import Bench, PlantMaker  # noqa: E402
 from device_suite.selection import why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
+from engine import reference  # noqa: E402
 
 DEFAULT_LAYERS = (
     *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
@@ -57,12 +57,12 @@ class Suite:
     def keep_nothing(self) -> None:
         """Keep no reference: every case is asked once, and a process that is forked often stays small."""
         self._references = References()
-        asking.KEPT = None
+        reference.KEPT = None
 
     def forget_references(self) -> None:
         """Compute every reference anew, as a first run does."""
         self._references = References(keep=True)
-        asking.KEPT = {}
+        reference.KEPT = {}
 
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
         """Return what comes of a case under a plant."""

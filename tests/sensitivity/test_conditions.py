@@ -16,14 +16,14 @@ from device_suite.compare import Leaf, Mismatch, compare_leaf
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import all_rows, rows_of, signature, stored_rows
 from device_suite.conditions.program import program
-from device_suite.conditions.spec import Row, Spec
-from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
 from device_suite.states import Refused
+from engine.description import Operator, Row
 from generic_plants import GenericPlant
+from operators import tables
 from row_making import Pairing
 
-SPECS = {name: spec for table in TABLES for name, spec in table.specs.items()}
+SPECS = {name: spec for table in tables() for name, spec in table.operators.items()}
 CPU = torch.device("cpu")
 
 
@@ -60,7 +60,7 @@ def test_a_wrong_row_prints_a_program_that_runs() -> None:
 
 
 def test_what_no_back_end_answers_is_refused_not_passed() -> None:
-    spec = Spec("no_such_operator")
+    spec = Operator("no_such_operator")
     row = Row("0000", 0, {"@form": "call", "@dtype": torch.float32, "@size": "small", "@values": "plain"})
 
     with pytest.raises(Refused, match="has no no_such_operator"):

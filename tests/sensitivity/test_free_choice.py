@@ -9,15 +9,15 @@ import torch
 
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import rows_of
-from device_suite.conditions.tables import TABLES
 from device_suite.overloads.asking import ask_calls, stored_calls
 from device_suite.overloads.described import values
 from device_suite.runs import Bench
 from device_suite.states import Refused
 from free_choice import ChoosesOtherwise
+from operators import tables
 from overload_calls import reads_beyond
 
-SPECS = {name: spec for table in TABLES for name, spec in table.specs.items()}
+SPECS = {name: spec for table in tables() for name, spec in table.operators.items()}
 # Families that an NVIDIA GPU answered otherwise, and was right: what they asked had no one answer.
 FREE = (
     *("scatter", "scatter_inplace", "scatter_add_old_inplace", "index_copy", "index_copy_inplace", "index_put_rows"),

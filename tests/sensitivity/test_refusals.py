@@ -17,11 +17,11 @@ from device_suite.cases import Case, Cases
 from device_suite.compare import Mismatch
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import decode
-from device_suite.conditions.spec import Spec
 from device_suite.overloads.asking import ask_calls
 from device_suite.refusals import add_refused, refusal
 from device_suite.runs import Bench
 from device_suite.states import Refused, run_case
+from engine.description import Operator
 
 
 def _pair(refused: tuple[torch.dtype, ...] = ()) -> Case:
@@ -63,7 +63,7 @@ def test_a_name_that_a_case_does_not_define_is_a_failure_and_no_refusal() -> Non
     for case in (Case("case", "conditions", _misspelt, lambda d: (d.normal(3),)), entry):
         with pytest.raises(NameError):
             run_case(case, bench)
-    spec = Spec(name="misspelt", operands=("any",), args={}, act=_misspelt)
+    spec = Operator(name="misspelt", operands=("any",), args={}, act=_misspelt)
     with pytest.raises(NameError):
         ask_rows(spec, [decode(spec, "0" * len(spec.factors))], bench)
 
@@ -123,7 +123,7 @@ def test_in_the_rehearsal_a_gap_that_the_cpu_does_not_have_is_a_fault() -> None:
     """In tables, rows and calls: a plant that words its refusal as a gap was skipped where all were refused."""
     bench = Bench(torch.device("cpu"), around=_LacksNeg)
     table = Case("neg", "conditions", lambda x: {"neg": attempt(lambda: torch.neg(x))}, lambda d: (d.normal(3),))
-    rows = Spec("neg", dtypes="s", forms=("call",))
+    rows = Operator("neg", dtypes="s", forms=("call",))
     for ask in (
         lambda: run_case(table, bench),
         lambda: ask_rows(rows, [decode(rows, "0" * len(rows.factors))], bench),

@@ -8,17 +8,17 @@ from typing import Any
 import torch
 
 from device_suite.conditions.listed import all_rows, rows_of
-from device_suite.conditions.spec import Spec
-from device_suite.conditions.tables import TABLES
+from engine.description import Operator
+from operators import tables
 from row_classes import classes_of, threes_of, triples_of
 from row_making import OF_GPUS, Pairing, rows_of_gpus
 
-SPECS = [spec for table in TABLES for spec in table.specs.values()]
+SPECS = [spec for table in tables() for spec in table.operators.values()]
 
 
 def test_every_three_classes_meet() -> None:
     """Of a kernel whose fault needs three facts: pairs alone leave most of these out."""
-    spec = Spec(
+    spec = Operator(
         name="three_facts",
         args={"a": (0, 1, 2), "b": (0, 1, 2), "c": (0, 1)},
         dtypes="f",
@@ -44,7 +44,9 @@ def test_a_pair_that_is_refused_is_not_tried_as_three() -> None:
         return x + a + b + c
 
     options: dict[str, Any] = {"dtypes": "s", "sizes": {"one": (3, 4)}, "values": ("plain",), "forms": ("call",)}
-    spec = Spec(name="excluding", args={"a": (0, 1), "b": (0, 1), "c": (0, 1)}, layouts=("dense",), act=act, **options)
+    spec = Operator(
+        name="excluding", args={"a": (0, 1), "b": (0, 1), "c": (0, 1)}, layouts=("dense",), act=act, **options
+    )
     pairing = Pairing(spec)
     pairing.make()
 

@@ -36,14 +36,15 @@ def check_operator(name: str | None, suite: Path) -> None:
 def check_names(names: Sequence[str], suite: Path) -> None:
     """Refuse a name that no case has: each of them, so that a slip among right names does not pass.
 
-    The recorded touch map has the cases of all layers but upstream's own (`opinfo-...`). A case that is newer than the
+    The recorded touch map has the cases of all layers but upstream's own (`opinfo-...`) and the drawn ones
+    (`add:layout:3`), which the suite itself knows. A case that is newer than the
     map is known where its name stands in a file of the suite. Shell patterns are left to the suite.
 
     Raises:
         UsageError: naming the cases that look alike.
     """
     recorded = suite / "touch_map.json"
-    plain = [name for name in names if not set("*?[") & set(name) and not name.startswith("opinfo-")]
+    plain = [name for name in names if not set("*?[") & set(name) and not _is_left_to_the_suite(name)]
     if not plain or not recorded.is_file():
         return
     known = read_json(recorded)["cases"]
@@ -59,3 +60,13 @@ def check_names(names: Sequence[str], suite: Path) -> None:
             else "ids are in any record, under `cases`; `layout-*` is a pattern"
         )
         raise UsageError(f"--only {name}: no case has this id", hint=also)
+
+
+def _is_left_to_the_suite(name: str) -> bool:
+    """Say whether an id is of upstream's cases or of the drawn ones.
+
+    >>> _is_left_to_the_suite("conv2d:gradient:17"), _is_left_to_the_suite("issue-131750")
+    (True, False)
+    """
+    operator, transformation, seed = (*name.split(":", 2), "", "")[:3]
+    return name.startswith("opinfo-") or bool(operator and transformation and seed.isdigit())

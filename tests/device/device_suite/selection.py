@@ -47,8 +47,11 @@ class Shard:
         [False, False, True]
         >>> [Shard(part, 3).holds("overload-exp.out") for part in range(3)]
         [False, False, True]
+        >>> [Shard(part, 3).holds("exp:gradient:4") for part in range(3)]
+        [False, False, True]
         """
-        area = [*case_id.split("-", 2), ""][1].partition(".")[0]
+        operator, is_drawn, _ = case_id.partition(":")
+        area = operator if is_drawn else [*case_id.split("-", 2), ""][1].partition(".")[0]
         return zlib.crc32(area.encode()) % self.parts == self.part
 
 
@@ -72,7 +75,7 @@ class Selection:
         return [
             case
             for case in cases
-            if (self.quick is None or case.id in self.quick)
+            if (self.quick is None or case.layer == "drawn" or case.id in self.quick)
             and (self.shard is None or self.shard.holds(case.id))
             and (not self.only or _listed(case.id, self.only))
             and not _listed(case.id, self.without)

@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 import torch
 
+from engine.estimate import budget_of, estimate, seconds_of
+from engine.layer import Drawn
+from engine.sampler import Case as DrawnCase
+
 from .cases import Case
 from .compare import Mismatch
 from .known import load_known
@@ -67,6 +71,8 @@ class Session:
             shard=Shard.of(option("--shard")),
         )
         self.full = bool(option("--full"))
+        self.budget = budget_of(option)
+        self._most_seconds = seconds_of(option("--time"))
         self._known = load_known(Path(option("--known"))) if option("--known") else ()
         self._touch_file = option("--record-touch")
         self._recorder = TouchRecorder() if self._touch_file else None
@@ -75,6 +81,7 @@ class Session:
         self._touched: dict[str, list[str]] = {}
         self._seconds: dict[str, float] = {}
         self._last: Case | None = None
+        self._end: float | None = None
 
     def begin(self) -> None:
         """Write what is asked of what."""
@@ -89,9 +96,19 @@ class Session:
             **self._plant_hits(),
         )
 
+    def tell_estimate(self, drawn: Drawn) -> None:
+        """Say what the drawn cases will take, and begin to count the time that they may take."""
+        cases = [DrawnCase.of(case.id) for case in self.selection.choose(drawn.listed(full=True))]
+        found = estimate(cases, drawn.new_keys, self.device)
+        print(found, flush=True)
+        self.log.write("estimate", **vars(found))
+        self._end = time.monotonic() + self._most_seconds if self._most_seconds else None
+
     def ask(self, case: Case, item: Any) -> None:
         """Ask one case; raise what is wrong with its answer, or pytest's skip and xfail."""
         reason = why_not_here(case, device=self.device, full=self.full)
+        if self._end is not None and time.monotonic() > self._end:
+            reason = "the time of --time is over"
         if case.alone and reason is None and self._last is not None and self.log.read_by_a_driver:
             self._leave(item.session, self._last)
             return

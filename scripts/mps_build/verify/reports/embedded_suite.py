@@ -12,6 +12,8 @@ from mps_build.common.errors import UsageError
 from mps_build.common.plain_text import plain
 
 FRAME = "device_suite"
+# Its packages: what is imported of them is embedded.
+FRAMES = (FRAME, "engine", "operators", "transforms")
 # Tables, and the module that reads each from beside itself.
 _READ_BY = {
     "rows.json": "conditions.listed",
@@ -124,12 +126,12 @@ def _imports(source: str, *, package: str) -> tuple[str, ...]:
 def _imported(source: str, package: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == FRAME)
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] in FRAMES)
         elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")
             above = ".".join(parents[: len(parents) - node.level + 1])
             base = f"{above}.{node.module or ''}".strip(".") if node.level else (node.module or "")
-            if base.split(".")[0] == FRAME:
+            if base.split(".")[0] in FRAMES:
                 yield base
                 yield from (f"{base}.{alias.name}" for alias in node.names)
 

@@ -13,10 +13,12 @@ _LAYERS = (
     *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
     *("complex", "autocast", "transformers", "models", "opinfo"),
 )
+# Asked by name alone.
+_BY_NAME = ("drawn",)
 
 
 def suite_files(suite: Path, layers_asked: Collection[str]) -> tuple[Path, ...]:
-    """Return the files of the asked layers, or of all where none is asked.
+    """Return the files of the asked layers, or where none is asked of all but those that are asked by name alone.
 
     Raises:
         UsageError: the folder holds no suite, or the suite has no such layer.
@@ -31,7 +33,11 @@ def suite_files(suite: Path, layers_asked: Collection[str]) -> tuple[Path, ...]:
     unknown = [layer for layer in layers_asked if layer not in layers]
     if unknown:
         raise UsageError(f"no layer {', '.join(unknown)}", hint=f"layers: {', '.join(layers)}")
-    return tuple(file for file in files if not layers_asked or layer_of(file) in layers_asked)
+    return tuple(file for file in files if _is_asked(layer_of(file), layers_asked))
+
+
+def _is_asked(layer: str, layers_asked: Collection[str]) -> bool:
+    return layer in layers_asked if layers_asked else layer not in _BY_NAME
 
 
 def _order(file: Path) -> tuple[int, str]:

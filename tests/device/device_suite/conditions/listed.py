@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.description import Operator, Row, Table
+
 from ..cases import Cases
 from .asking import ask_rows
-from .spec import Row, Spec, Table
 
 ROWS = Path(__file__).parent / "rows.json"
 # One digit for each factor.
@@ -37,12 +38,12 @@ def turned(stored: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def signature(spec: Spec) -> list[str]:
+def signature(spec: Operator) -> list[str]:
     """Return the factors and how many levels each has: rows of another description cannot be read."""
     return [f"{name}:{len(levels)}" for name, levels in spec.factors]
 
 
-def decode(spec: Spec, digits: str) -> Row:
+def decode(spec: Operator, digits: str) -> Row:
     """Return a row from its digits; its number follows from them, so that other rows leave it as it was."""
     number = zlib.crc32(digits.encode()) % 9973
     return Row(
@@ -50,12 +51,12 @@ def decode(spec: Spec, digits: str) -> Row:
     )
 
 
-def encode(spec: Spec, places: Any) -> str:
+def encode(spec: Operator, places: Any) -> str:
     """Return the digits of a row, given the place of each level."""
     return "".join(DIGITS[place] for place in places)
 
 
-def rows_of(spec: Spec, part: str = "rows") -> list[Row]:
+def rows_of(spec: Operator, part: str = "rows") -> list[Row]:
     """Return an operator's rows that the default layers ask, or with `more` those of `--full`.
 
     Raises:
@@ -64,21 +65,21 @@ def rows_of(spec: Spec, part: str = "rows") -> list[Row]:
     return [decode(spec, digits) for digits in _digits_of(spec, part)]
 
 
-def _digits_of(spec: Spec, part: str) -> list[str]:
+def _digits_of(spec: Operator, part: str) -> list[str]:
     stored = stored_rows().get(spec.name, {"factors": signature(spec), "rows": ""})
     if stored["factors"] != signature(spec):
         raise ValueError(f"{ROWS.name}: the rows of {spec.name} are of another description; make them anew")
     return stored.get(part, "").split()  # type: ignore[no-any-return]
 
 
-def all_rows(spec: Spec) -> list[Row]:
+def all_rows(spec: Operator) -> list[Row]:
     """Return all rows of an operator."""
     return sorted([*rows_of(spec), *rows_of(spec, "more")], key=lambda row: row.digits)
 
 
 def add_generated(cases: Cases, table: Table) -> None:
     """Register the cases of a table: `condition-<operator>-<dtype>`, and with `-more` the rest, for `--full`."""
-    for spec in table.specs.values():
+    for spec in table.operators.values():
         place = [name for name, _ in spec.factors].index("@dtype")
         for part, ending in (("rows", ""), ("more", "-more")):
             by_dtype: dict[str, list[str]] = {}
@@ -91,5 +92,5 @@ def add_generated(cases: Cases, table: Table) -> None:
                 cases.add(name, act, check=True, may_be_missing=True, full=more, quiet=more)
 
 
-def _asked(spec: Spec, rows: list[str], bench: Any) -> Any:
+def _asked(spec: Operator, rows: list[str], bench: Any) -> Any:
     return ask_rows(spec, [decode(spec, digits) for digits in rows], bench)

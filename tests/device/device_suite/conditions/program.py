@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 
-from .drawing import Context
-from .pools import LENGTH
-from .spec import DRAWN, Row, Spec, spellings
+from engine.description import DRAWN, Operator, Row, spellings
+from engine.drawing import Context
+from engine.pools import LENGTH
 
 _LITERAL = 40
 
 
-def program(spec: Spec, row: Row) -> str:
+def program(spec: Operator, row: Row) -> str:
     """Return a program that prints what the device answers beside what float64 on the CPU answers."""
     operands = [_operand(base, layout, shape) for base, layout, shape in Context(spec, row).bases()]
     args = row.args(lambda dtype: dtype)
@@ -37,9 +37,9 @@ def program(spec: Spec, row: Row) -> str:
     )
 
 
-def _explained(spec: Spec) -> str:
+def _explained(spec: Operator) -> str:
     """Return where a name is explained that is none of torch's: the suite's own, for what no single function is."""
-    return "" if spec.act is None else f"  # {spec.name}: `act` of that name in device_suite/conditions/tables_*.py"
+    return "" if spec.act is None else f"  # {spec.name}: `act` of that name in operators/*.py"
 
 
 def _operand(base: Any, layout: Any, shape: Any) -> tuple[str, str]:
@@ -64,7 +64,7 @@ def _sides(shape: Any) -> str:
     return f"({', '.join(map(str, shape))},)" if len(shape) else "(())"
 
 
-def _name(spec: Spec, row: Row) -> str:
+def _name(spec: Operator, row: Row) -> str:
     every = spellings(spec.name, spec.paths)
     if spec.act is not None or not every:
         return spec.name

@@ -16,8 +16,10 @@ from typing import Any, Iterator
 
 import torch
 
+from engine.comparison import factor_of, terms_of
+
 from ..cases import Case
-from ..conditions.asking import _factor, _terms, ask_rows
+from ..conditions.asking import ask_rows
 from ..conditions.listed import _asked, decode
 from ..plants import Plant, PlantError
 from ..runs import Bench, DeviceRun
@@ -156,7 +158,7 @@ def record(case: Case, reason: str, states: tuple[str, ...]) -> tuple[Program, d
             named = re.search(r"\brow (\w+):", reason)
             rows = [decode(spec, one) for one in digits if named is None or one == named[1]]
             act = functools.partial(ask_rows, spec, rows or [decode(spec, one) for one in digits])
-            factor = max(_factor(spec, row) * math.sqrt(_terms(spec, row)) for row in act.args[1])
+            factor = max(factor_of(spec, row) * math.sqrt(terms_of(spec, row)) for row in act.args[1])
         with contextlib.suppress(Exception):  # what it says of the CPU does not matter
             act(bench)
         if not recorder.steps:

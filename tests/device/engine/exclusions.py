@@ -1,0 +1,27 @@
+"""Calls that are not made: what the CPU itself crashes at, and what has no one answer. Each rule has its reason."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+# Reason: whether it holds for a call.
+RULES: dict[str, Callable[[Any], bool]] = {
+    "which whole number NaN and infinity are is open": lambda call: (
+        call.operator.name in ("truncated", "truncated_signed") and call.levels["@values"] in _NOT_FINITE
+    ),
+    # 2.13.0: free() of a damaged heap, or a division by zero that ends the process.
+    "torch._weight_norm checks no shape on the CPU: it writes past its memory": lambda call: (
+        call.operator.name == "weight_norm" and "@wrong" in call.levels
+    ),
+    "where nothing varies a variance has no gradient, or any": lambda call: (
+        call.levels["@form"] == "grad"
+        and call.operator.name.startswith(("var", "std"))
+        and call.levels["@values"] in ("equal", "zero")
+    ),
+}
+_NOT_FINITE = ("special", "inf", "lone", "lone_inf")
+
+
+def why(call: Any) -> str:
+    """Return why a call must not be made, or an empty text."""
+    return next((reason for reason, holds in RULES.items() if holds(call)), "")

@@ -1,0 +1,35 @@
+"""Operators, each described once: a file for an area, an entry for an operator.
+
+A file has a table called `t` (engine/description.py) and is found by that; what has none is shared by other files.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+
+from engine.description import Operator, Table
+
+
+@functools.lru_cache(maxsize=None)
+def tables() -> tuple[Table, ...]:
+    """Return the table of each file."""
+    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    return tuple(module.t for module in modules if hasattr(module, "t"))
+
+
+@functools.lru_cache(maxsize=None)
+def described() -> dict[str, Operator]:
+    """Return every operator by its name.
+
+    Raises:
+        ValueError: two files describe an operator of one name.
+    """
+    found: dict[str, Operator] = {}
+    for table in tables():
+        if twice := sorted(set(found) & set(table.operators)):
+            raise ValueError(f"operators: {', '.join(twice)}: described twice")
+        found.update(table.operators)
+    return found

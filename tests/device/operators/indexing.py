@@ -1,0 +1,147 @@
+"""Indexing by tensors and masks."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.description import ABSENT, REDUCED, Table
+
+from .ternary import MASK, mask
+
+t = Table()
+EVERY = {"dtypes": "fibc", "values": ("plain", "wide", "special")}
+AT = (ABSENT, torch.int32, "equal", "sorted", "negative", "none")
+
+
+def _picked(x, how, i, j):
+    return {
+        "first": lambda: x[i],
+        "second": lambda: x[:, j],
+        "both": lambda: x[i, j],
+        "grid": lambda: x[i[:, None], j],
+        "last": lambda: x[..., j],
+        "slice": lambda: x[1:, j],
+        "steps": lambda: x[::2, j],
+        "none": lambda: x[None, i],
+        "middle": lambda: x[:, None, j],
+        "negative": lambda: x[i - x.shape[0]],
+        "apart": lambda: x[i, :, j],
+        "number": lambda: x[0, j],
+        "scalar": lambda: x[i[:1].reshape(())],
+        "mask": lambda: x[torch.arange(x.shape[0], device=x.device) % 2 == 0],
+        "mask_grid": lambda: x[torch.arange(x.shape[0], device=x.device) == 0, j[:1]],
+        "list": lambda: x[[0, -1]],
+    }[how]()
+
+
+HOW = (
+    *("first", "second", "both", "grid", "last", "slice", "none", "negative"),
+    *("steps", "middle", "apart", "number", "scalar", "mask", "mask_grid", "list"),
+)
+
+
+def _first(c):
+    return c.at(c.indices(c.shape[0], (4,)), c.shape[0])
+
+
+def _second(c):
+    """Return indices that are allowed for the second dimension and for the last."""
+    below = c.shape[1] if len(c.shape) == 2 else min([*c.shape[1:], 1])
+    return c.at(c.indices(below, (4,)), below)
+
+
+PLACED = ("small", "four", "three", "high", "long", "five", "column", "row", "lone", "wide", "many", "middle")
+t.add(
+    "index",
+    "any",
+    _first,
+    _second,
+    act=lambda x, i, j, how: _picked(x, how, i, j),
+    _how=HOW,
+    _at=AT,
+    forms=("call", "grad"),
+    sizes=(*PLACED, "tall", "line"),
+    terms=8,
+    **EVERY,
+)
+t.add(
+    "index_mask",
+    "any",
+    mask,
+    act=lambda x, m: x[m],
+    _at=MASK,
+    forms=("call", "grad"),
+    sizes=REDUCED,
+    terms=8,
+    **EVERY,
+)
+t.add(
+    "index_mask_rows",
+    "any",
+    lambda c: c.draw("any", c.shape[:1], torch.bool),
+    act=lambda x, m: (x[m], x[~m]),
+    forms=("call", "grad"),
+    sizes=("small", "four", "line", "high", "three", "empty", "hollow", "column", "row", "many"),
+    **EVERY,
+)
+t.add(
+    "index_mask_columns",
+    "any",
+    lambda c: c.draw("any", c.shape[-1:], torch.bool),
+    act=lambda x, m: (x[..., m], x[..., ~m]),
+    forms=("call", "grad"),
+    sizes=("small", "four", "line", "high", "three", "empty", "hollow", "column", "row", "wide"),
+    **EVERY,
+)
+t.add(
+    "masked_select",
+    "any",
+    "mask:cast",
+    _cast=(ABSENT, "row", "column", "none", "ones", "more"),
+    forms=("call", "out", "grad"),
+    sizes=REDUCED,
+    **EVERY,
+)
+t.add(
+    "masked_select_whole",
+    "any",
+    mask,
+    _at=MASK,
+    paths=("torch.masked_select", "Tensor.masked_select"),
+    forms=("call", "grad"),
+    sizes=REDUCED,
+    **EVERY,
+)
+t.add("masked_scatter", "any", mask, "any", _at=MASK, forms=("call", "inplace", "grad"), sizes=REDUCED, **EVERY)
+t.add(
+    "masked_scatter_cast",
+    "any",
+    "mask:cast",
+    lambda c: c.draw("any", (max(c.draw("any", c.shape).numel(), 1) + 5,)),
+    _cast=(ABSENT, "row", "column", "none", "ones"),
+    paths=("torch.masked_scatter", "Tensor.masked_scatter"),
+    forms=("call", "inplace", "grad"),
+    sizes=("small", "four", "none", "line", "long", "column", "three", "middle"),
+    **EVERY,
+)
+t.add(
+    "bool_sums",
+    "any",
+    mask,
+    act=lambda x, m: (
+        m.sum(),
+        m.sum(0),
+        m.long().cumsum(0),
+        m.any(),
+        m.all(),
+        m.sum(-1),
+        m.cumsum(-1),
+        m.any(-1),
+        m.all(0),
+    ),
+    _at=MASK,
+    dtypes="s",
+    forms=("call",),
+    sizes=REDUCED,
+    values=("plain",),
+)

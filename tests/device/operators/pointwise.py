@@ -1,0 +1,116 @@
+"""Pointwise operators with one operand."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.description import ABSENT, POINTWISE, Table
+
+t = Table()
+# What takes long in float64 is not asked at tens of thousands of elements in every dtype.
+SHORT = tuple(size for size in POINTWISE if size not in ("tall", "wide"))
+SMOOTH = {"dtypes": "fibc", "factor": 32.0}
+INF = float("inf")
+# Other names of the same operators.
+ALIASES = {
+    **{
+        one: (f"torch.arc{one[1:]}", f"Tensor.arc{one[1:]}")
+        for one in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
+    },
+    "abs": ("torch.absolute", "Tensor.absolute"),
+    "trunc": ("torch.fix", "Tensor.fix"),
+    "neg": ("torch.negative", "Tensor.negative"),
+    **{one: (f"special.{one}",) for one in ("expm1", "exp2", "log1p", "erf", "erfc", "erfinv", "sinc", "i0", "round")},
+    "digamma": ("special.digamma", "special.psi"),
+    "lgamma": ("special.gammaln",),
+    "sigmoid": ("special.expit", "F.sigmoid"),
+    "tanh": ("F.tanh",),
+    "logit": ("special.logit",),
+}
+
+
+def _each(names, *operands, **fields):
+    for name in names.split():
+        paths = (f"torch.{name}", f"Tensor.{name}", *ALIASES.get(name, ()))
+        t.add(name, *operands, **{"paths": paths, **fields})
+
+
+_each("exp expm1 sin cos atan tanh asinh sigmoid", **SMOOTH)
+_each("deg2rad rad2deg", dtypes="fib", factor=32.0)
+_each("exp2 erf sinc", dtypes="fib", factor=32.0)
+_each("tan sinh cosh", "unit", **SMOOTH)
+_each("asin acos atanh", "unit", **SMOOTH)
+_each("erfinv erfc", "unit", dtypes="fib", factor=32.0)
+_each("log log2 log10 log1p sqrt rsqrt reciprocal", "positive", **SMOOTH)
+_each("acosh", "above_one", **SMOOTH)
+_each("lgamma digamma", "positive", dtypes="fib", factor=64.0, sizes=SHORT)
+_each("i0", "any", dtypes="fib", factor=64.0, sizes=SHORT)
+_each("logit", "inner", dtypes="fib", factor=64.0, eps=(ABSENT, None, 0.25, 0.0, 1e-6, 1e-12, 0.5))
+# Outside of (0, 1) without eps it is NaN, with eps an end.
+t.add("logit_clamped", "unit", dtypes="f", factor=64.0, eps=(None, 0.25, 1e-3), paths=("torch.logit", "Tensor.logit"))
+_each("square", "any", dtypes="fibc", factor=16.0)
+_each("ceil floor trunc", "quarters", dtypes="fi")
+_each("frac", "quarters", dtypes="f")
+_each("round", "quarters", dtypes="fi", decimals=(ABSENT, 0, 1, 2, -1, 3))
+_each("abs", dtypes="fic")
+_each("neg", dtypes="fic")
+_each("sign", dtypes="fib", values=("plain", "wide", "special", "inf", "ties"))
+_each("sgn", dtypes="fibc", values=("plain", "wide", "special", "inf", "ties"))
+_each("positive", dtypes="fic", forms=("call", "grad"))
+_each("angle", dtypes="fibc", factor=32.0)
+for name in ("real", "imag"):
+    t.add(name, dtypes="c", forms=("call", "grad"), paths=(f"torch.{name}",), values=("plain", "wide"))
+t.each("conj_physical conj resolve_conj", dtypes="fc")
+t.add(
+    "conj_used",
+    act=lambda x: (x.conj() * x, x.mH + 1 if x.dim() > 1 else x.conj() + 1, x.conj().real),
+    dtypes="c",
+    forms=("call", "grad"),
+    values=("plain", "wide"),
+)
+t.add("isnan", dtypes="fibc", forms=("call",))
+t.each("isinf isfinite", dtypes="fibc", forms=("call",))
+t.each("isreal", dtypes="fibc", forms=("call",))
+t.each("isposinf isneginf signbit", dtypes="fib", forms=("call", "out"))
+t.add("logical_not", dtypes="fibc", values=("plain", "wide", "special", "ties"), forms=("call", "inplace", "out"))
+t.add("bitwise_not", dtypes="ib", forms=("call", "inplace", "out"), values=("plain", "wide"))
+t.add(
+    "nan_to_num",
+    dtypes="fibc",
+    nan=(ABSENT, 1.5, None, 0.0, -3.0),
+    posinf=(ABSENT, 7.0, None, 0.0),
+    neginf=(ABSENT, -2.0, None, 0.0),
+)
+LIMITED = ("plain", "wide", "special", "inf", "ties")
+t.add(
+    "clamp",
+    dtypes="fi",
+    min=(ABSENT, None, -1, 0, 0.5, -INF, 3),
+    max=(ABSENT, 2, -3, 0.25, INF),
+    values=LIMITED,
+)
+t.add("clip", dtypes="fi", min=(ABSENT, -1, 0.5), max=(ABSENT, 2, -INF), values=LIMITED)
+t.add("clamp_min", dtypes="fi", _min=(0, -2, 0.5, INF, -INF), values=LIMITED)
+t.add("clamp_max", dtypes="fi", _max=(0, 2, -0.5, INF, -INF), values=LIMITED)
+t.add(
+    "mvlgamma",
+    "above_one",
+    dtypes="f",
+    p=(1, 2, 3),
+    sizes=("small", "four", "empty", "none"),
+    factor=256.0,
+    values=("plain",),
+    paths=("torch.mvlgamma", "Tensor.mvlgamma", "special.multigammaln"),
+)
+t.add(
+    "polygamma",
+    "positive",
+    act=lambda x, n, **k: torch.polygamma(n, x, **k),
+    _n=(0, 1, 2, 3, 4),
+    dtypes="fi",
+    factor=256.0,
+    sizes=("small", "four", "none", "empty", "long"),
+    values=("plain", "wide"),
+    forms=("call", "out", "grad"),
+)
+t.add("frexp", dtypes="f", forms=("call", "out", "grad"), values=("plain", "wide"))

@@ -1,0 +1,69 @@
+"""Under autocast: the answer's dtype is what the lists of the device say, its value that of float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from device_suite.compare import Error, Leaf, Mismatch, compare_leaf
+from engine import comparison
+from engine.description import Operator
+from engine.reference import Truth, own_answers
+from engine.transformation import Call, Factor, Transformation
+
+
+class _Autocast(Transformation):
+    name, graphs, share = "autocast", 1.5, 0.7
+
+    def applies(self, operator: Operator) -> bool:
+        return super().applies(operator) and torch.float32 in operator.kinds
+
+    def factors(self, operator: Operator) -> list[Factor]:
+        return [("@autocast", (torch.bfloat16, torch.float16))]
+
+    def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
+        call = call.changed(dtype=torch.float32)
+        bases = call.bases(run)
+        if run.precise:
+            return call.perform(run, bases)
+        with torch.autocast(run.device.type, dtype=call.levels["@autocast"]):
+            return call.perform(run, bases)
+
+    def judge(self, call: Call, bench: Any, truth: Truth, answer: Any) -> Error:
+        if isinstance(answer, Exception):
+            return comparison.judge(call.operator, call.row, bench, truth, answer)
+        low, own = call.levels["@autocast"], own_answers(truth)
+        policy = own if bench.device.type == "cpu" else _by_policy(self, call, bench, truth)
+        if len(answer) != len(truth.answers):
+            raise Mismatch(f"{len(answer)} answers, the CPU gives {len(truth.answers)}")
+        worst = Error()
+        for number, ((got, _), want) in enumerate(zip(answer, truth.answers)):
+            if not isinstance(got, torch.Tensor) or not got.dtype.is_floating_point:
+                continue
+            expected = policy[number][0].dtype if policy is not None else None
+            if expected is not None and got.dtype != expected:
+                raise Mismatch(f"answer {number}: dtype {got.dtype}, autocast's lists give {expected}")
+            path = f"answer {number}"
+            opinion = Leaf(path, own[number][0].to(low))
+            error = compare_leaf(Leaf(path, got.to(low)), Leaf(path, want), lambda opinion=opinion: opinion, **_BOUNDS)
+            worst = max(worst, error, key=lambda one: one.max_rel_scaled)
+        return worst
+
+
+_BOUNDS: Any = {"terms": 4, "factor": 16.0, "floor": 0.0}
+
+
+def _by_policy(transformation: Transformation, call: Call, bench: Any, truth: Truth) -> Any:
+    """Return what the call answers of fake tensors on the device: dtypes count. None where that cannot be asked."""
+    try:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        run = bench.device_run()
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            return [(one, "") for one in transformation.perform(call, run, truth)]
+    except Exception:  # a private module, and a back end's own limits
+        return None
+
+
+transformation = _Autocast()

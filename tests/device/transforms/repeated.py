@@ -1,0 +1,43 @@
+"""The same operator called again: with other data, with another layout, with another option, and as at first.
+
+A back end that keeps what it has compiled, or what it has copied, under too short a key answers from the other call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.description import Operator, Row
+from engine.reference import Truth
+from engine.transformation import Call, Factor, Transformation
+
+
+class _Repeated(Transformation):
+    name, graphs = "repeated", 1.8
+
+    def factors(self, operator: Operator) -> list[Factor]:
+        options = [name for name, levels in operator.args.items() if len(levels) > 1]
+        laid = ["layout"] if operator.laid_operands and len(operator.layouts) > 1 else []
+        return [("@turn", ("data", *laid, *(["dtype"] if len(operator.kinds) > 1 else []), *options))]
+
+    def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
+        other = _other(call)
+        return [one for each in (call, other, call) for one in each.perform(run, each.bases(run))]
+
+
+def _other(call: Call) -> Call:
+    """Return the call between: one thing is another level of it."""
+    turn, levels = call.levels["@turn"], dict(call.levels)
+    if turn == "data":
+        return Call(call.operator, Row(call.row.digits, call.row.number + 31, levels))
+    every = dict(call.operator.factors)
+    for name in (
+        ("@layout0", "@layout1", "@layout2") if turn == "layout" else (f"@{turn}" if turn == "dtype" else turn,)
+    ):
+        if name in every:
+            place = (every[name].index(levels[name]) + 1) % len(every[name])
+            levels[name] = every[name][place]
+    return Call(call.operator, Row(call.row.digits, call.row.number, levels))
+
+
+transformation = _Repeated()

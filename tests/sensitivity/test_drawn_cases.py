@@ -1,0 +1,357 @@
+"""The drawn cases: reproducible, in one order whatever the budget, and each transformation notices what it is for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+from typing import Any, Callable
+
+import pytest
+import torch
+
+import operators
+import suite_in_process
+import transforms
+from device_suite.compare import Leaf, Mismatch, compare_leaf
+from device_suite.runs import Bench
+from device_suite.states import Refused
+from engine import findings, sampler, script, shrink, trial
+from engine.estimate import seconds_of
+from engine.sampler import Case, Sampler
+from planting import Plot
+from rounding import RoundsOtherwise
+
+DEVICE_TESTS = suite_in_process.DEVICE_TESTS
+OPERATORS, TRANSFORMS = operators.described(), transforms.known()
+
+
+def _make(text: str, around: Any = None) -> Any:
+    case = Case.of(text)
+    bench = Bench(torch.device("cpu"), around=around)
+    return trial.make(case, OPERATORS[case.operator], TRANSFORMS[case.transformation], bench)
+
+
+def _first(count: int, seed: int = 0) -> list[str]:
+    found = sampler.chosen(Sampler(OPERATORS, TRANSFORMS, seed), cases=count, most_keys=10**9)
+    return [str(drawn.case) for drawn in found]
+
+
+def _levels(text: str) -> str:
+    case = Case.of(text)
+    call = sampler.draw(case, OPERATORS[case.operator], TRANSFORMS[case.transformation])
+    return str(call and sorted((name, str(level)) for name, level in call.levels.items()))
+
+
+def test_an_id_alone_is_the_same_case_in_another_process() -> None:
+    ids = ("conv2d:gradient:17", "add:layout:1000003", "index_select:refusal:5")
+    program = f"from test_drawn_cases import _levels; print('\\n'.join(map(_levels, {ids})))"
+    path = os.pathsep.join(map(str, (DEVICE_TESTS, DEVICE_TESTS.parent / "sensitivity")))
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "77"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.splitlines() == [_levels(one) for one in ids]
+
+
+def test_a_smaller_budget_is_the_beginning_of_a_larger_one_and_another_seed_draws_others() -> None:
+    larger = _first(1500)
+    assert larger[:1000] == _first(1000)
+    assert set(larger[900:]).isdisjoint(_first(1500, seed=1)[900:])
+    assert [Case.of(one).transformation for one in larger[:800]] == ["common"] * 800
+
+
+def test_the_order_meets_more_pairs_than_chance() -> None:
+    few = {name: OPERATORS[name] for name in ("add", "layer_norm", "conv2d", "gather")}
+    chosen = sampler.chosen(Sampler(few, TRANSFORMS), cases=200, most_keys=10**9)
+    at_random = [Case(one.case.operator, one.case.transformation, 5000 + one.case.seed) for one in chosen]
+    assert _pairs_met([one.case for one in chosen]) > _pairs_met(at_random)
+
+
+def _pairs_met(cases: list[Case]) -> int:
+    met = set()
+    for case in cases:
+        call = sampler.draw(case, OPERATORS[case.operator], TRANSFORMS[case.transformation])
+        levels = [("", case.transformation), *(call.levels.items() if call else ())]
+        met |= {(case.operator, *map(str, pair)) for pair in itertools.combinations(levels, 2)}
+    return len(met)
+
+
+plot = Plot()
+
+
+@plot.dispatched("aten.mul.Tensor")
+def strides_ignored(hit: Callable[[], None], func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """A tensor that is not contiguous is read as it lies."""
+    if x.is_contiguous() or not x.numel():
+        return func(x, *args, **kwargs)
+    hit()
+    return func(torch.as_strided(x, x.shape, torch.empty(x.shape).stride(), 0), *args, **kwargs)
+
+
+@plot.dispatched("aten.exp.default")
+def half_is_wrong(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """Half precision is wrong by a tenth."""
+    if x.dtype != torch.float16:
+        return func(x)
+    hit()
+    return func(x) * 1.1
+
+
+@plot.dispatched("aten.exp.default")
+def many_are_wrong(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """Past 2**16 elements the last is 0."""
+    answer = func(x)
+    if x.numel() > 1 << 16:
+        hit()
+        answer.view(-1)[-1] = 0
+    return answer
+
+
+@plot.dispatched("aten.hardsigmoid.default")
+def nan_becomes_zero(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """What is no number becomes 0."""
+    hit()
+    return func(x).nan_to_num(0.0)
+
+
+@plot.dispatched("aten.sum.dim_IntList")
+def kept_dimension_is_lost(hit: Callable[[], None], func: Any, x: Any, dim: Any, keepdim: Any = False, **k: Any) -> Any:
+    """keepdim changes the numbers."""
+    hit()
+    return func(x, dim, keepdim, **k) + (1 if keepdim else 0)
+
+
+@plot.dispatched("aten.mul_.Tensor")
+def write_is_lost(hit: Callable[[], None], func: Any, x: Any, *args: Any) -> Any:
+    """Nothing is written."""
+    hit()
+    return x
+
+
+@plot.dispatched("aten.mul.out", "aten.mul_.Tensor")
+def reads_what_out_held(hit: Callable[[], None], func: Any, x: Any, y: Any, **out: Any) -> Any:
+    """NaN in an out= stays."""
+    if "out" not in out:
+        return func(x, y)
+    nan = out["out"].isnan() if out["out"].is_floating_point() else None
+    answer = func(x, y, **out)
+    if nan is not None and nan.shape == answer.shape and bool(nan.any()):
+        hit()
+        answer.masked_fill_(nan, math.nan)
+    return answer
+
+
+@plot.dispatched("aten.sigmoid_backward.default")
+def gradient_is_doubled(hit: Callable[[], None], func: Any, *args: Any) -> Any:
+    """The gradient is twice what it should be."""
+    hit()
+    return func(*args) * 2
+
+
+@plot.dispatched("aten.cos.default")
+def second_gradient_is_zero(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """The cosine, which is in the gradient of the sine's gradient, is a tenth too large."""
+    hit()
+    return func(x) * 1.1
+
+
+@plot.dispatched("aten.exp.default")
+def answers_from_before(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """A second call of the same shape gets the first call's answer."""
+    key = tuple(x.shape), x.dtype
+    if key in _BEFORE:
+        hit()
+        return _BEFORE[key].clone()
+    _BEFORE[key] = func(x)
+    return _BEFORE[key].clone()
+
+
+_BEFORE: dict[Any, Any] = {}
+
+
+@plot.dispatched("aten.mul.Tensor")
+def shared_memory_is_zero(hit: Callable[[], None], func: Any, x: Any, y: Any) -> Any:
+    """Two operands that share memory give 0."""
+    if not isinstance(y, torch.Tensor) or x.untyped_storage().data_ptr() != y.untyped_storage().data_ptr():
+        return func(x, y)
+    hit()
+    return func(x, y) * 0
+
+
+@plot.dispatched("aten.exp.default")
+def writes_beside(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """The place before the operand is overwritten."""
+    if x.storage_offset():
+        hit()
+        torch.as_strided(x, (1,), (1,), x.storage_offset() - 1).fill_(9)
+    return func(x)
+
+
+@plot.dispatched("aten.exp.default")
+def slice_is_read_from_its_beginning(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """An offset is dropped."""
+    if not x.storage_offset():
+        return func(x)
+    hit()
+    return func(torch.as_strided(x, x.shape, x.stride(), 0))
+
+
+@plot.dispatched("aten.mm.default")
+def float32_under_autocast(hit: Callable[[], None], func: Any, x: Any, y: Any) -> Any:
+    """A product of half precision stays float32."""
+    if x.dtype not in (torch.float16, torch.bfloat16):
+        return func(x, y)
+    hit()
+    return func(x, y).float()
+
+
+@plot.called(torch.gather, torch.Tensor.gather)
+def accepts_anything(hit: Callable[[], None], func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """What is refused is answered with the operand."""
+    try:
+        return func(x, *args, **kwargs)
+    except Exception:
+        hit()
+        return x
+
+
+NOTICED = {
+    "layout": ("mul", "strides_ignored"),
+    "dtype": ("exp", "half_is_wrong"),
+    "size": ("exp", "many_are_wrong"),
+    "special": ("hardsigmoid", "nan_becomes_zero"),
+    "option": ("sum", "kept_dimension_is_lost"),
+    "inplace": ("mul", "write_is_lost"),
+    "out": ("mul", "reads_what_out_held"),
+    "gradient": ("sigmoid", "gradient_is_doubled"),
+    "second_gradient": ("sin", "second_gradient_is_zero"),
+    "repeated": ("exp", "answers_from_before"),
+    "alias": ("mul", "shared_memory_is_zero"),
+    "memory": ("exp", "writes_beside"),
+    "chained": ("exp", "slice_is_read_from_its_beginning"),
+    "autocast": ("mm", "float32_under_autocast"),
+    "refusal": ("gather", "accepts_anything"),
+}
+
+
+def test_every_transformation_has_a_fault_that_it_is_for() -> None:
+    assert set(NOTICED) == set(TRANSFORMS) - {"common"}
+
+
+@pytest.mark.parametrize("name", NOTICED)
+def test_a_transformation_notices_its_fault(name: str) -> None:
+    operator, fault = NOTICED[name]
+    ids = [f"{operator}:{name}:{seed}" for seed in range(1, 25)]
+    assert any(_verdict(one, plot.makers[fault]) == "wrong" for one in ids)
+    assert all(_verdict(one) != "wrong" for one in ids)
+
+
+def _verdict(text: str, around: Any = None) -> str:
+    _BEFORE.clear()
+    try:
+        _make(text, around)
+    except Refused:
+        return "refused"
+    except Mismatch:
+        return "wrong"
+    return "right"
+
+
+@pytest.mark.parametrize("around", [None, lambda: RoundsOtherwise(2.0)], ids=["healthy", "rounds_otherwise"])
+def test_no_case_calls_a_right_device_wrong(around: Any) -> None:
+    assert [one for one in _first(5000, seed=7)[::25] if _verdict(one, around) == "wrong"] == []
+
+
+def test_what_ends_the_process_of_the_cpu_is_not_called() -> None:
+    # Without the rule the first is a damaged heap, the second a division by zero.
+    assert [_verdict(f"weight_norm:refusal:{seed}") for seed in (2000002, 4000001)] == ["refused", "refused"]
+
+
+def test_other_values_are_tried_with_the_same_graph() -> None:
+    case = Case.of("exp:common:0")
+    found = trial.prepared(case, OPERATORS["exp"], TRANSFORMS["common"], Bench(torch.device("cpu")))
+    assert len({call.levels["@values"] for call, _ in found}) > 2
+    assert len({(call.levels["@dtype"], call.levels["@size"]) for call, _ in found}) == 1
+
+
+def test_a_finding_is_shrunk_and_its_script_says_right_or_wrong(tmp_path: Any) -> None:
+    bench = Bench(torch.device("cpu"), around=plot.makers["half_is_wrong"])
+    names, texts = set(), []
+    for seed in range(1, 25):
+        try:
+            _make(f"exp:dtype:{seed}", plot.makers["half_is_wrong"])
+        except trial.Wrong as wrong:
+            small = shrink.shrunk(wrong.call, TRANSFORMS["dtype"], bench)
+            assert small.levels["@dtype"] == torch.float16
+            assert math.prod(small.row.shape(small.operator)) == 1
+            names.add(findings.finding_of(small, TRANSFORMS["dtype"]))
+            texts.append(
+                script.script(small, TRANSFORMS["dtype"], bench, trial.asked(small, TRANSFORMS["dtype"], bench))
+            )
+    assert len(texts) > 2
+    assert len(names) == 1
+    text = texts[0]
+    assert text is not None
+    assert len(text.splitlines()) <= 40
+    assert _ran(tmp_path, text, "cpu") == 0
+    assert _ran(tmp_path, text, "no_such_device") == 2
+    broken = text.replace(
+        "    return [", "    run.calls = getattr(run, 'calls', 0) + 1\n    v1 = v1 * run.calls\n    return ["
+    )
+    assert _ran(tmp_path, broken, "cpu") == 1
+    assert _ran(tmp_path, text.replace("torch.exp", "torch.no_such_function"), "cpu") == 3
+
+
+def _ran(folder: Any, text: str, device: str) -> int:
+    path = folder / "finding.py"
+    path.write_text(text, encoding="utf-8")
+    return subprocess.run([sys.executable, str(path), device], capture_output=True, check=False).returncode
+
+
+def test_a_complex_or_a_bare_nan_that_is_right_is_right() -> None:
+    nan = [math.nan, complex(math.nan, 1.0)]
+    for value in nan:
+        compare_leaf(Leaf("out", value), Leaf("out", value), lambda: None, terms=1, factor=1.0)
+    with pytest.raises(Mismatch):
+        compare_leaf(Leaf("out", torch.ones(2)), Leaf("out", None), lambda: None, terms=1, factor=1.0)
+    with pytest.raises(Mismatch):
+        compare_leaf(Leaf("out", math.nan), Leaf("out", 1.0), lambda: None, terms=1, factor=1.0)
+
+
+def test_conjugated_answers_are_compared() -> None:
+    x = torch.tensor([1 + 2j, 3 - 1j])
+    compare_leaf(Leaf("out", x.conj()), Leaf("out", x.conj().to(torch.complex128)), lambda: None, terms=1, factor=1.0)
+
+
+@pytest.mark.parametrize("text", ["add:layout", "add:layout:x", ":layout:1", "add"])
+def test_what_is_no_id_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="OPERATOR:TRANSFORMATION:SEED"):
+        Case.of(text)
+
+
+def test_a_time_is_read_and_nonsense_is_refused() -> None:
+    assert seconds_of("10m") == 600.0
+    with pytest.raises(ValueError, match="--time takes"):
+        seconds_of("soon")
+
+
+def _pytest(*argv: str) -> subprocess.CompletedProcess[str]:
+    argv = (sys.executable, "-m", "pytest", "-c", str(DEVICE_TESTS / "pytest.ini"), *argv)
+    return subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
+
+
+def test_the_layer_is_asked_by_name_and_one_case_by_its_id() -> None:
+    told = _pytest(".", "--layer", "drawn", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
+    assert told.returncode == 0, told.stdout
+    assert "2 passed" in told.stdout
+    assert "2 drawn cases" in told.stdout
+    unknown = _pytest(".", "--layer", "drawn", "--device", "cpu", "--only", "no_such:layout:3")
+    assert unknown.returncode != 0
+    assert "no such operator" in unknown.stdout
+    assert "drawn" not in _pytest("--collect-only", "-q", "--layer", "smoke", ".", "--device", "cpu").stdout

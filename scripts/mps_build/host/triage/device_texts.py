@@ -296,7 +296,9 @@ def _unavailable(detail: dict[str, Detail], host: Mapping[str, Any]) -> tuple[st
     real = real_floor(host.get("torch")) if host.get("torch") else highest_floor_behind(str(said))
     floor, macos = _version(real or str(said)), _version(host.get("macos"))
     too_old = floor is not None and macos is not None and macos < floor
-    facts = {**detail, "real_floor": real} if real and (said or too_old) else detail
+    # Without the torch's version the floor is what could lie behind the message: worth telling where it decides.
+    tells = too_old or (said and host.get("torch"))
+    facts = {**detail, "real_floor": real} if real and tells else detail
     return ("os_too_old" if too_old else "mps_unavailable"), facts
 
 

@@ -120,12 +120,19 @@ class Simulated(RecordPart):
     """What a simulated device answered as: PyTorch's own MPS host code of this release, on a macOS that it was told.
 
     `source`: the user's tree that it is of, not Debian's. `torch`: what stands below, Debian's or one built from there.
+    `official`: it was a macOS wheel itself, its own machine code.
     """
 
     release: str
     macos: str
     source: str | None = None
     torch: Literal["debian", "built"] = "debian"
+    official: bool = False
+
+    @property
+    def what(self) -> str:
+        """What ran, as reports name it."""
+        return f"the macOS wheel of PyTorch {self.release}" if self.official else f"PyTorch {self.release}'s host code"
 
     @property
     def below(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 
 from packaging.version import Version
@@ -13,6 +14,7 @@ from mps_build.simulation.official import session
 
 from .facts import audited_kind
 from .simulated_suite import SimulatedSuite
+from .suite.child import Limits
 from .target.interpreter import describe_interpreter, the_one_torch
 from .target.kept_environment import PYTEST
 from .target.resolve import Target
@@ -21,6 +23,7 @@ from .target.variables import SuiteEnviron, suite_environ
 from .verify_request import VerifyRequest
 
 _BEFORE_3_11 = ("exceptiongroup", "tomli")  # what pytest needs there
+_SLOWER = 6  # an emulated processor than this machine's, and a kernel that is compiled when it is first used
 
 
 class OfficialSuite(SimulatedSuite):
@@ -51,6 +54,16 @@ class OfficialSuite(SimulatedSuite):
         """
         session.check(self._asked)
         super().check()
+
+    def limits(self) -> Limits:
+        """Return what a child may take: an emulator's slowness is not a case's fault, nor the wheel's."""
+        limits = super().limits()
+        return replace(
+            limits,
+            start_seconds=limits.start_seconds * _SLOWER,
+            case_seconds=limits.case_seconds * _SLOWER,
+            end_seconds=limits.end_seconds * _SLOWER,
+        )
 
     def make_target(self, shop: Shop) -> Target:
         """Return the wheel's Python with pytest beside it; the kernel server runs from here on.

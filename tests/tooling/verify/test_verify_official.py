@@ -20,6 +20,9 @@ from mps_build.simulation.official.interpreter import Interpreter
 from mps_build.simulation.official.metal_build import Metal
 from mps_build.simulation.official.metal_names import Lacking
 from mps_build.simulation.official.wheel import Wheel
+from mps_build.verify import VerifyRequest
+from mps_build.verify.device_suite import limits_of
+from mps_build.verify.official_suite import OfficialSuite
 from small_wheels import write_wheel
 from stand_in_suite import write_python, write_suite
 
@@ -114,6 +117,16 @@ def test_failures_are_explained_by_the_release_or_they_are_new(run: Run) -> None
     assert (status, document["verdict"]) == (11, "known_issues_only")
     status, document = run("--only", "test_served,test_bug,test_new")
     assert (status, document["verdict"], document["explanations"]["unexplained"]) == (10, "regressed", 1)
+
+
+def test_an_emulator_has_more_time() -> None:
+    request = VerifyRequest(case_seconds=100)
+    simulated = Simulated(release="2.15.0", macos="15.2", official=True)
+
+    official, plain = OfficialSuite(request, simulated, wheel="torch==2.15.0").limits(), limits_of(request)
+
+    assert official.case_seconds > plain.case_seconds == 100
+    assert official.start_seconds > plain.start_seconds and official.memory_bytes == plain.memory_bytes
 
 
 @pytest.mark.parametrize("fault", [{"crash": True}, {"available": False}, {"sum": 7}])

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from packaging.version import Version
 
-from mps_build.common.records.device_record import Simulated, WheelFile
+from mps_build.common.records.device_record import FAILED, Case, Simulated, WheelFile
 from mps_build.simulation.official import session
 
 from .facts import audited_kind
@@ -23,6 +23,8 @@ from .target.variables import SuiteEnviron, suite_environ
 from .verify_request import VerifyRequest
 
 _BEFORE_3_11 = ("exceptiongroup", "tomli")  # what pytest needs there
+# What the loader says of a function of macOS that nothing here gives, and the Metal of a server that has ended.
+_BELOW = ("which cannot be had in a simulation", "the kernel server does not answer")
 _SLOWER = 6  # an emulated processor than this machine's, and a kernel that is compiled when it is first used
 
 
@@ -54,6 +56,12 @@ class OfficialSuite(SimulatedSuite):
         """
         session.check(self._asked)
         super().check()
+
+    def explained(self, case: Case) -> Case:
+        """Return a case with why it fails; what failed below the wheel is our fault, and no answer of the wheel's."""
+        if case.outcome in FAILED and any(text in (case.reason or "") for text in _BELOW):
+            return case.model_copy(update={"outcome": "own_fault"})
+        return super().explained(case)
 
     def limits(self) -> Limits:
         """Return what a child may take: an emulator's slowness is not a case's fault, nor the wheel's."""

@@ -33,6 +33,8 @@ def test_served():
     assert os.environ["MPS_BUILD_MACOS"] in ("15.2", "15.4") and "PYTORCH_ENABLE_MPS_FALLBACK" not in os.environ
 def test_bug(): assert 0, "the order of elements"
 def test_new(): assert 0, "off by 3"
+def test_stub(): raise RuntimeError("torch calls f of libSystem, which cannot be had in a simulation: nothing gives it")
+def test_server(): raise RuntimeError("the kernel server does not answer (MPS_BUILD_KERNEL_SERVER)")
 """
 EXPLANATIONS = """\
 schema_version: 1
@@ -146,6 +148,13 @@ def test_a_wheel_whose_preparation_fails_is_our_fault(run: Run, monkeypatch: pyt
     monkeypatch.setattr(session, "prepare", fails)
 
     assert run()[1]["cause"] == "own_fault"
+
+
+@pytest.mark.parametrize("case", ["test_stub", "test_server"])
+def test_what_fails_below_the_wheel_is_our_fault(run: Run, case: str) -> None:
+    status, document = run("--only", f"test_served,{case}")
+
+    assert (status, document["verdict"], document["counts"]) == (20, "not_verified", {"passed": 1, "own_fault": 1})
 
 
 def test_a_macos_that_is_too_old_for_the_wheel_is_not_our_fault(run: Run) -> None:

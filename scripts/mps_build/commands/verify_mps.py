@@ -202,7 +202,7 @@ def _simulated(options: Options) -> Simulated | None:
 
 def _names_wheel(target: str) -> bool:
     """Whether it names a macOS wheel, where a recipe has a version or a path of its own."""
-    return target.endswith(".whl") or re.match(r"torch\b(?!/)", target.strip(), re.IGNORECASE) is not None
+    return target.endswith(".whl") or re.match(r"\s*torch\s*($|[^\w\s./-])", target, re.IGNORECASE) is not None
 
 
 def _wheel_of(options: Options) -> str:

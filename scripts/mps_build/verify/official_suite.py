@@ -9,6 +9,7 @@ from types import TracebackType
 
 from packaging.version import Version
 
+from mps_build.common.errors import OwnFault, UsageError
 from mps_build.common.records.device_record import FAILED, Case, Simulated, WheelFile
 from mps_build.simulation.official import session
 
@@ -92,8 +93,11 @@ class OfficialSuite(SimulatedSuite):
         ) | {"PYTHONPATH": str(pytest), **self._beside.enter_context(session.served(ready))}
         # The environment is ours, and emulated Python takes long to compile: its byte code is kept.
         del variables["PYTHONDONTWRITEBYTECODE"]
-        interpreter = describe_interpreter(ready.python, environ=variables)
-        folder, version = the_one_torch(interpreter)
+        try:
+            interpreter = describe_interpreter(ready.python, environ=variables)
+            folder, version = the_one_torch(interpreter)
+        except UsageError as error:  # no Python of the user's
+            raise OwnFault(str(error), hint="please report it with the whole output") from error
         wheel = ready.wheel
         return Target(
             interpreter=interpreter,

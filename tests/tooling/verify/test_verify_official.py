@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
-from mps_build.common.errors import OwnFault
+from mps_build.common.errors import OwnFault, UsageError
 from mps_build.common.receipts import digest_of
 from mps_build.common.records.device_record import Simulated, load_record
 from mps_build.common.wheels.wheel_file import read_wheel
@@ -20,7 +20,7 @@ from mps_build.simulation.official.interpreter import Interpreter
 from mps_build.simulation.official.metal_build import Metal
 from mps_build.simulation.official.metal_names import Lacking
 from mps_build.simulation.official.wheel import Wheel
-from mps_build.verify import VerifyRequest
+from mps_build.verify import VerifyRequest, official_suite
 from mps_build.verify.device_suite import limits_of
 from mps_build.verify.official_suite import OfficialSuite
 from small_wheels import write_wheel
@@ -103,12 +103,15 @@ def run(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
     return call
 
 
-def test_a_right_wheel_is_rehearsed_by_its_own_kernel_server(run: Run, tmp_path: Path) -> None:
+def test_a_right_wheel_is_rehearsed_by_its_own_kernel_server(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, document = run("--only", "test_served", "--macos", "15.4")
 
     assert (status, document["verdict"], document["device"]) == (0, "rehearsed", "mps")
     expected = Simulated(release="2.15.0", macos="15.4", official=True)
     assert load_record(tmp_path / "record" / "record.json").simulated == expected
+    assert "as on macOS 15.4, by the macOS wheel's own code: rehearsed" in " ".join(capsys.readouterr().out.split())
     assert document["target"]["name"] == "torch==2.15.0"
     assert document["torch"]["wheel"]["file"] == "torch-2.15.0-cp311-cp311-macosx_14_0_arm64.whl"
     assert document["statement"].startswith("A chosen part of the suite. The macOS wheel of PyTorch 2.15.0 on Linux")
@@ -150,6 +153,15 @@ def test_a_wheel_whose_preparation_fails_is_our_fault(run: Run, monkeypatch: pyt
     assert run()[1]["cause"] == "own_fault"
 
 
+def test_a_python_of_ours_that_does_not_answer_is_our_fault(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def says_nothing(*_: object, **__: object) -> Interpreter:
+        raise UsageError("does not answer as a Python")
+
+    monkeypatch.setattr(official_suite, "describe_interpreter", says_nothing)
+
+    assert run()[1]["cause"] == "own_fault"
+
+
 @pytest.mark.parametrize("case", ["test_stub", "test_server"])
 def test_what_fails_below_the_wheel_is_our_fault(run: Run, case: str) -> None:
     status, document = run("--only", f"test_served,{case}")
@@ -173,7 +185,8 @@ def test_a_file_is_run_only_if_the_user_says_so(run: Run, tmp_path: Path) -> Non
     ("arguments", "said"),
     [
         (("torch", "--simulated"), "--simulated takes one release"),
-        (("torch>=2.14", "--simulated"), "--simulated takes one release"),
+        (("torch[opt-einsum]", "--simulated"), "--simulated takes one release"),
+        (("torch >= 2.14", "--simulated"), "--simulated takes one release"),
         (("nowhere/torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "--simulated", "--trust"), "No such file"),
         (("torch==2.15.0", "--simulated", "--full", "--offline"), "--full, --offline: not for a macOS wheel on Linux"),
         (("torch==2.15.0", "--simulated", "--plant", "f.py:x"), "--plant: not for a macOS wheel on Linux"),

@@ -130,13 +130,10 @@ class Simulated(RecordPart):
     official: bool = False
 
     @property
-    def what(self) -> str:
-        """What ran, as reports name it."""
-        return f"the macOS wheel of PyTorch {self.release}" if self.official else f"PyTorch {self.release}'s host code"
-
-    @property
     def below(self) -> str:
         """What reports add where it is not Debian's torch that stands below."""
+        if self.official:
+            return ", by the macOS wheel's own code"
         return ", over a torch built from its tree" if self.torch == "built" else ""
 
 

@@ -129,7 +129,7 @@ def _simulated(record: Record | BenchmarkRecord) -> str:
     simulated = record.simulated if isinstance(record, Record) else None
     if simulated is None:
         return ""
-    return f"{simulated.what}, as on macOS {simulated.macos}{simulated.below}"
+    return f"PyTorch {simulated.release}'s host code, as on macOS {simulated.macos}{simulated.below}"
 
 
 def _processes(record: Record | BenchmarkRecord) -> str:

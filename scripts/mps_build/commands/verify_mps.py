@@ -10,15 +10,19 @@ into it. With both, --python chooses the Python of the venv.
 anything about MPS.
 
 `v2.6.0 --simulated` asks PyTorch's own MPS host code on Linux, over a software Metal: a rehearsal, never a
-verification. A failure there is explained by data, or it is new.
+verification. A failure there is explained by data, or it is new. `torch==2.15.0 --simulated`, or a .whl with --trust,
+asks the macOS wheel itself (docs/verify/official_wheel.md).
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from packaging.version import InvalidVersion, Version
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -27,6 +31,7 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.records.device_record import Simulated
 from mps_build.common.result import Result
 from mps_build.verify import Verification, VerifyRequest
+from mps_build.verify.target.wheel_fit import name_wheel
 
 from .shared.conclusion import concluded
 from .shared.numbers import amount
@@ -49,6 +54,7 @@ EXAMPLES = (
     "--python ~/venv/bin/python --device cpu --only issue-131750",
     "--python ~/venv/bin/python --device cpu --plant fault.py:rounded",
     "v2.6.0 --simulated --macos 14.4 --quick",
+    "torch==2.15.0 --simulated --only issue-131750",
 )
 
 
@@ -96,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simulated",
         action="store_true",
-        help="a recipe's MPS host code on Linux (docs/verify/simulated.md); rehearses",
+        help="a recipe's MPS host code on Linux (docs/verify/simulated.md), or a macOS wheel; rehearses",
     )
     parser.add_argument("--macos", metavar="X.Y", help="the macOS that a simulated device answers as (default: 15.2)")
     parser.add_argument("--source", metavar="TREE", type=Path, help="simulate your PyTorch tree (default: Debian's)")
@@ -111,6 +117,11 @@ def run(options: Options, console: Console) -> Result:
     """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     request = _request(options)
     work = None
+    if request.simulated is not None and request.simulated.official:
+        from mps_build.verify.official_suite import OfficialSuite  # needs what only a simulation needs
+
+        with OfficialSuite(request, request.simulated, wheel=_wheel_of(options)) as official:
+            return concluded(Verification(request, console, official), options, console, command="verify_mps")
     if request.simulated is not None:
         from mps_build.verify.simulated_suite import SimulatedSuite  # needs what only a simulation needs
 
@@ -162,11 +173,6 @@ def _simulated(options: Options) -> Simulated | None:
         return None
     if options.target is None:
         raise UsageError("--simulated takes a release", hint="nox -s verify_mps -- v2.6.0 --simulated")
-    if options.target.endswith(".whl"):
-        raise UsageError(
-            f"--simulated takes a release, not a wheel ({options.target}): a macOS wheel's host code is for Macs alone",
-            hint="nox -s verify_mps -- v2.6.0 --simulated; nox -s verify_kernels runs a wheel's Metal kernels",
-        )
     others = {
         f"--device {options.device}": options.device != "mps",
         "--python": options.python is not None,
@@ -181,7 +187,9 @@ def _simulated(options: Options) -> Simulated | None:
 
     macos = options.macos or DEFAULT_MACOS
     check_macos(macos)
-    release = find_recipe(options.target.removeprefix("torch==")).version
+    if _names_wheel(options.target):
+        return Simulated(release=_release_of_wheel(options), macos=macos, official=True)
+    release = find_recipe(options.target).version
     source = expanded(options.source).absolute() if options.source else None
     chosen = choose_release(release, source=source, torch=options.torch)
     return Simulated(
@@ -190,3 +198,39 @@ def _simulated(options: Options) -> Simulated | None:
         source=str(source) if source else None,
         torch="built" if chosen.is_built else "debian",
     )
+
+
+def _names_wheel(target: str) -> bool:
+    """Whether it names a macOS wheel, where a recipe has a version or a path of its own."""
+    return target.endswith(".whl") or re.match(r"\s*torch\s*($|[^\w\s./-])", target, re.IGNORECASE) is not None
+
+
+def _wheel_of(options: Options) -> str:
+    target = options.target or ""
+    return str(expanded(Path(target)).absolute()) if target.endswith(".whl") else target.replace(" ", "")
+
+
+def _release_of_wheel(options: Options) -> str:
+    """Return the version of the wheel; what a wheel on Linux does not do is refused.
+
+    Raises:
+        UsageError: no such file, not one release, or options that are not for it.
+    """
+    given = {
+        "--source": options.source is not None,
+        "--torch": options.torch is not None,
+        "--full": options.full,
+        "--offline": options.offline,
+        "--plant": options.plant is not None,
+    }
+    if wrong := [name for name, is_given in given.items() if is_given]:
+        raise UsageError(f"{', '.join(wrong)}: not for a macOS wheel on Linux", hint="leave it out")
+    wheel = _wheel_of(options)
+    if wheel.endswith(".whl"):
+        return name_wheel(Path(wheel)).version
+    try:
+        return str(Version(VerifyRequest(target=wheel).exact_version or ""))
+    except InvalidVersion as error:
+        raise UsageError(
+            f"{options.target}: --simulated takes one release", hint="nox -s verify_mps -- torch==2.15.0 --simulated"
+        ) from error

@@ -65,7 +65,7 @@ class DeviceSuite:
             files=self.files,
             device=request.device,
             folder=setting.folder,
-            limits=limits_of(request),
+            limits=self.limits(),
             full=request.full,
             quick=request.quick,
             only=request.only,
@@ -90,6 +90,10 @@ class DeviceSuite:
                 f"no case has the id or dispatches {chosen or 'anything'}",
                 hint="ids are in any record, under `cases`",
             )
+
+    def limits(self) -> Limits:
+        """Return what a child may take."""
+        return limits_of(self.request)
 
     def known_rows(self, setting: Setting) -> list[dict[str, Any]]:
         """Return what the suite is told to be known here."""

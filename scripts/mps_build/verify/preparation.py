@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import HostError, MpsBuildError
+from mps_build.common.errors import HostError, MacosTooOld, MpsBuildError, MpsNotBuilt, OwnFault
 from mps_build.common.records.device_record import Python, Torch
 from mps_build.common.workspace import cache_folder, work_folder
 
@@ -59,6 +59,8 @@ def prepare(
     with console.step("Check torch and its device"):
         facts = _ask_torch(request, target, draft, folder)
         obstacle = diagnosis.torch_obstacle(facts, judged, request.device, judge_text_on(host, facts.torch))
+        if obstacle is not None and request.simulated is not None and request.simulated.official:
+            raise _ours(obstacle)
         if obstacle is not None and not (request.allow_virtual and obstacle.cause == "virtual_gpu"):
             raise obstacle
         console.line(f"torch {facts.torch} on {facts.get('device', 'name') or request.device}")
@@ -75,6 +77,16 @@ def refuse(obstacle: MpsBuildError | None) -> None:
     """Raise what stands in the way, if anything does."""
     if obstacle is not None:
         raise obstacle
+
+
+def _ours(obstacle: MpsBuildError) -> MpsBuildError:
+    """Return what stands in the way of a macOS wheel on Linux: all below it is ours, so nothing follows about it."""
+    if isinstance(obstacle, MacosTooOld | MpsNotBuilt):
+        return obstacle
+    return OwnFault(
+        f"the simulation cannot run this wheel, and nothing follows about it: {obstacle}",
+        hint="please report it with the whole output",
+    )
 
 
 def _only_recorded(request: VerifyRequest) -> MpsBuildError | None:

@@ -78,6 +78,10 @@ class SimulatedSuite(DeviceSuite):
         """Return the known issues; beside a plant also what is explained, since it would fail without the plant."""
         return [*super().known_rows(setting), *(as_known(self.rows) if self.request.plant else ())]
 
+    def explained(self, case: Case) -> Case:
+        """Return a case with why it fails, where it does and that is known."""
+        return with_explanation(case, self.rows)
+
     def run(self, setting: Setting) -> None:
         """Run the cases in children, and say of each that fails why, where it is known.
 
@@ -90,12 +94,12 @@ class SimulatedSuite(DeviceSuite):
             return
 
         def on_case(suite_run: SuiteRun, case: Case) -> None:
-            case = suite_run.cases[-1] = with_explanation(case, self.rows)
+            case = suite_run.cases[-1] = self.explained(case)
             setting.on_case(suite_run, case)
 
         super().run(replace(setting, on_case=on_case))
         # Once more: an outcome may have been taken back, and parts beside each other are put together at the end.
-        run.cases = [with_explanation(case, self.rows) for case in run.cases]
+        run.cases = [self.explained(case) for case in run.cases]
         setting.draft.explanations = found = summed_up(run.cases, self.rows)
         if found.stale:
             more = f" and {len(found.stale) - _SHOWN} more" if len(found.stale) > _SHOWN else ""

@@ -23,7 +23,7 @@ class VerifyRequest:
     `target` is a wheel's path or a requirement; without it, `python` is an interpreter that has its torch.
     `resume`: the record in `folder` is of an interrupted run of the same question, whose cases are taken over.
     `trust`: run a torch of which the index gives no hash.
-    `simulated`: the device is PyTorch's host code on Linux; neither `target` nor `python` is given then.
+    `simulated`: the device is PyTorch's host code on Linux, or a macOS wheel; neither `target` nor `python` is given.
     """
 
     target: str | None = None
@@ -120,7 +120,8 @@ class VerifyRequest:
     def asked(self) -> dict[str, Any]:
         """Return the target as it was named."""
         if self.simulated is not None:
-            return {"kind": "simulation", "name": f"v{self.simulated.release}"}
+            name = f"torch=={self.simulated.release}" if self.simulated.official else f"v{self.simulated.release}"
+            return {"kind": "simulation", "name": name}
         if self.target is None:
             return {"kind": "python", "name": self.python}
         return {"kind": "wheel" if self.is_wheel else "requirement", "name": self.target}
@@ -143,8 +144,10 @@ class VerifyRequest:
         if self.plant:
             part = f"A fault was planted ({self.plant}). {part}"
         if self.simulated is not None:
+            release = self.simulated.release
+            wheel, host_code = f"The macOS wheel of PyTorch {release}", f"PyTorch {release}'s MPS host code"
             return (
-                f"{part}PyTorch {self.simulated.release}'s MPS host code on Linux, answering as on macOS "
+                f"{part}{wheel if self.simulated.official else host_code} on Linux, answering as on macOS "
                 f"{self.simulated.macos}. A rehearsal: it says nothing about a GPU's numbers, Apple's MPSGraph or time."
             )
         if self.device == "mps":

@@ -229,7 +229,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )
     options = ["--python", str(python), "--device", "cpu", "--suite", str(tmp_path / "suite")]
-    options += ["--record", str(tmp_path / "record"), "--json", str(tmp_path / "a.json")]
+    options += ["--record", str(tmp_path / "record"), "--json", str(tmp_path / "a.json"), "--jobs", "1"]
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(overlay))
     argv = [sys.executable, "-c", program, *options]

@@ -120,16 +120,20 @@ class Simulated(RecordPart):
     """What a simulated device answered as: PyTorch's own MPS host code of this release, on a macOS that it was told.
 
     `source`: the user's tree that it is of, not Debian's. `torch`: what stands below, Debian's or one built from there.
+    `official`: it was a macOS wheel itself, its own machine code.
     """
 
     release: str
     macos: str
     source: str | None = None
     torch: Literal["debian", "built"] = "debian"
+    official: bool = False
 
     @property
     def below(self) -> str:
         """What reports add where it is not Debian's torch that stands below."""
+        if self.official:
+            return ", by the macOS wheel's own code"
         return ", over a torch built from its tree" if self.torch == "built" else ""
 
 

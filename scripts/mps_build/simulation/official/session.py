@@ -8,12 +8,13 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import BuildEnvironmentError, disk_full
+from mps_build.common.errors import BuildEnvironmentError, OwnFault, disk_full
 from mps_build.common.files import write_whole
 from mps_build.common.foreground import run_in_foreground
 from mps_build.common.process import Command, CommandFailed, run_logged
@@ -84,6 +85,22 @@ class Request:
     is_trusted: bool = False
     interpreter: Path | None = None
 
+    @property
+    def is_file(self) -> bool:
+        """True if a file is named, not a release."""
+        return "/" in self.target or self.target.endswith(".whl")
+
+
+def check(asked: Asked) -> None:
+    """Refuse what can be refused before anything is fetched.
+
+    Raises:
+        HostError: not a machine for it. RefusedForSafety, UsageError: the file may not run, or is not such a wheel.
+    """
+    check_host()
+    if asked.is_file:
+        find_trusted(Path(asked.target), is_trusted=asked.is_trusted, python=None)
+
 
 def prepare(request: Request, reporter: Reporter) -> Official:
     """Return a wheel that is ready to run; all that it needs is fetched and compiled once.
@@ -101,8 +118,13 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         tools = provide_tools(reporter)
         named = named_interpreter(request.interpreter, tools, reporter) if request.interpreter else None
         version = named.version if named else None
+<<<<<<< HEAD
         if "/" in request.target or request.target.endswith(".whl"):
             wheel = find_trusted(Path(request.target), is_trusted=request.is_trusted, python=version)
+=======
+        if asked.is_file:
+            wheel = find_trusted(Path(asked.target), is_trusted=asked.is_trusted, python=version)
+>>>>>>> 48f7e66fd9c3ed0ad21c0c3e25d29ae49094a290
         else:
             wheel = find_official(request.target, python=version, reporter=reporter)
         interpreter = named or debian_interpreter(wheel.python, reporter)
@@ -148,7 +170,7 @@ def _environment(
 
     def make() -> StepResult:
         remove_tree(home)
-        _install(wheel, interpreter, packages, reporter)
+        _install(wheel.requirements, interpreter, packages, reporter)
         write_whole(home / "pyvenv.cfg", f"home = {interpreter.home}\ninclude-system-site-packages = false\n")
         _write_metadata(wheel, packages)
         return StepResult(trees=(home,))
@@ -180,22 +202,44 @@ def _start_once(home: Path, wheel: Wheel, reporter: Reporter) -> StepResult:
         run_logged(command, log=log)
     except CommandFailed as failure:
         said = "\n".join(failure.tail[-4:])
-        raise BuildEnvironmentError(
-            f"torch {wheel.version} could not be imported:\n{said}", hint=f"the whole output is in {log}"
+        if full := disk_full(said, during="while torch is imported"):
+            raise full from failure
+        raise OwnFault(
+            f"torch {wheel.version} could not be imported:\n{said}", hint=f"please report it with {log}"
         ) from failure
     write_whole(started, "")
     reporter.done()
     return StepResult(files=(started,))
 
 
-def _install(wheel: Wheel, interpreter: Interpreter, packages: Path, reporter: Reporter) -> None:
+def packages_beside(official: Official, requirements: Sequence[str], reporter: Reporter) -> Path:
+    """Return a folder with packages that are not part of the environment; made once for each Python.
+
+    Raises:
+        BuildEnvironmentError, DiskFull: they could not be installed.
+    """
+    python = official.interpreter.version
+    facts = {"requirements": list(requirements), "python": python}
+    home = official_folder() / "beside" / f"python{python}-{digest_of(facts)[:12]}"
+
+    def make() -> StepResult:
+        remove_tree(home)
+        _install(requirements, official.interpreter, home, reporter)
+        return StepResult(trees=(home,))
+
+    with held(official_folder() / "lock", reporter):
+        ledger().run("beside", key=home.name, version=1, inputs=facts, action=make)
+    return home
+
+
+def _install(requirements: Sequence[str], interpreter: Interpreter, packages: Path, reporter: Reporter) -> None:
     """Let this machine's pip fetch and unpack packages of arm64: nothing of theirs runs here."""
-    reporter.started(f"Install {', '.join(wheel.requirements)}")
+    reporter.started(f"Install {', '.join(requirements)}")
     platforms = [word for name in _PLATFORMS for word in ("--platform", name)]
     argv = (
         *(*pip_command(), "install", "-q", "--disable-pip-version-check", "--no-input", "--no-compile"),
         *("--only-binary=:all:", "--implementation", "cp", "--python-version", interpreter.version, *platforms),
-        *("--target", str(packages), *wheel.requirements),
+        *("--target", str(packages), *requirements),
     )
     try:
         run_pip(Command(argv=argv, environ=fetch_environ(os.environ)), log=official_log(), tell=reporter.line)
@@ -204,7 +248,7 @@ def _install(wheel: Wheel, interpreter: Interpreter, packages: Path, reporter: R
         if full := disk_full(said, during="while packages are installed"):
             raise full from failure
         raise BuildEnvironmentError(
-            f"torch's packages could not be had:\n{said}", hint=f"the whole output is in {official_log()}"
+            f"{', '.join(requirements)} could not be had:\n{said}", hint=f"the whole output is in {official_log()}"
         ) from failure
     reporter.done()
 
@@ -260,11 +304,16 @@ def program_environ(official: Official, *, environ: Mapping[str, str], macos: st
     }
 
 
+def served(official: Official) -> AbstractContextManager[dict[str, str]]:
+    """Run the kernel server beside a block; gives the variables that programs of the wheel need."""
+    return kernel_server(official.zig, zig_environ())
+
+
 def run(official: Official, argv: Sequence[str], *, environ: Mapping[str, str], macos: str) -> int:
     """Run a program where the caller stands; return its exit status, as a shell gives it."""
     whole = program_environ(official, environ=environ, macos=macos)
     name, *rest = argv
     found = shutil.which(name, path=whole["PATH"]) if "/" not in name else None
     sys.stdout.flush()
-    with kernel_server(official.zig, zig_environ()) as server:
+    with served(official) as server:
         return run_in_foreground(Command(argv=(found or name, *rest), environ={**whole, **server}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,11 +21,14 @@ _CHECKS = (
 )
 
 
-def test_the_newest_release_imports_and_trains_by_its_own_code(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "mps_build", "simulate", "torch==2.15.0", "--", "python", str(_PROGRAM)]
+def _ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "mps_build", *words]
     environ = {**os.environ, "PIP_CONSTRAINT": os.devnull, "PYTHONPATH": str(PACKAGE.parent)}
+    return subprocess.run(argv, check=False, capture_output=True, text=True, cwd=folder, env=environ)
 
-    answer = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=tmp_path, env=environ)
+
+def test_the_newest_release_imports_and_trains_by_its_own_code(tmp_path: Path) -> None:
+    answer = _ask(tmp_path, "simulate", "torch==2.15.0", "--", "python", str(_PROGRAM))
 
     said = [line for line in answer.stdout.splitlines() if line.endswith(" ok")]
     assert said == [f"{name} ok" for name in _CHECKS], answer.stdout + answer.stderr
@@ -33,11 +37,24 @@ def test_the_newest_release_imports_and_trains_by_its_own_code(tmp_path: Path) -
 
 
 def test_official_operators_equal_the_cpu(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "mps_build", "simulate", "torch==2.15.0", "--", "python", str(_METAL)]
-    environ = {**os.environ, "PIP_CONSTRAINT": os.devnull}
-
-    answer = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=tmp_path, env=environ)
+    answer = _ask(tmp_path, "simulate", "torch==2.15.0", "--", "python", str(_METAL))
 
     said = [line for line in answer.stdout.splitlines() if line.endswith(" ok")]
     assert said == ["operators ok", "training ok", "faults ok", "end ok"], answer.stdout + answer.stderr
     assert answer.returncode == 3  # the program's own
+
+
+def test_cases_of_the_device_suite_are_rehearsed(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+
+    answer = _ask(
+        tmp_path,
+        *("verify_mps", "torch==2.15.0", "--simulated", "--only", "issue-131750,issue-184122*"),
+        *("--record", str(record)),
+    )
+
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    document = json.loads((record / "record.json").read_text())
+    assert document["verdict"] == "rehearsed" and document["simulated"]["official"]
+    outcomes = {case["id"]: case["outcome"] for case in document["cases"]}
+    assert len(outcomes) > 1 and set(outcomes.values()) == {"passed"}

@@ -38,7 +38,7 @@ class OfficialSuite(SimulatedSuite):
 
     def __init__(self, request: VerifyRequest, simulated: Simulated, *, wheel: str) -> None:
         super().__init__(request, simulated)
-        self._asked = session.Asked(target=wheel, is_trusted=request.trust)
+        self._asked = session.Request(target=wheel, is_trusted=request.trust)
         self._beside = ExitStack()
 
     def __enter__(self) -> OfficialSuite:

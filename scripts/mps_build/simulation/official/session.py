@@ -91,15 +91,15 @@ class Request:
         return "/" in self.target or self.target.endswith(".whl")
 
 
-def check(asked: Asked) -> None:
+def check(request: Request) -> None:
     """Refuse what can be refused before anything is fetched.
 
     Raises:
         HostError: not a machine for it. RefusedForSafety, UsageError: the file may not run, or is not such a wheel.
     """
     check_host()
-    if asked.is_file:
-        find_trusted(Path(asked.target), is_trusted=asked.is_trusted, python=None)
+    if request.is_file:
+        find_trusted(Path(request.target), is_trusted=request.is_trusted, python=None)
 
 
 def prepare(request: Request, reporter: Reporter) -> Official:
@@ -118,13 +118,8 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         tools = provide_tools(reporter)
         named = named_interpreter(request.interpreter, tools, reporter) if request.interpreter else None
         version = named.version if named else None
-<<<<<<< HEAD
-        if "/" in request.target or request.target.endswith(".whl"):
+        if request.is_file:
             wheel = find_trusted(Path(request.target), is_trusted=request.is_trusted, python=version)
-=======
-        if asked.is_file:
-            wheel = find_trusted(Path(asked.target), is_trusted=asked.is_trusted, python=version)
->>>>>>> 48f7e66fd9c3ed0ad21c0c3e25d29ae49094a290
         else:
             wheel = find_official(request.target, python=version, reporter=reporter)
         interpreter = named or debian_interpreter(wheel.python, reporter)

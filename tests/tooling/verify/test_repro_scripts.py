@@ -28,7 +28,7 @@ LEAST_LINES, MOST_LINES, MOST_BYTES = 15, 80, 60_000
 ROWS = os.environ.get("MPS_BUILD_REPRO_ROWS") or ""
 LAYERS = {path.stem.split("_")[1] for path in SUITE.glob("test_*.py")}
 # Asked with --full alone, of upstream's samples, which need more than torch.
-NOT_HERE = {"opinfo"}
+NOT_HERE = {"opinfo", "drawn"}  # drawn cases have scripts of their own
 # The fault shows in a whole network alone: docs/verify/repro.md.
 STAYS_LONG = {"models-cnn-step", "smoke-synchronise", "transfer-to-host-empty-bfloat16"}  # docs/verify/repro.md
 PARTS = 13  # a part is a few cases of several layers; CI runs the first

@@ -152,9 +152,8 @@ _OTHERS = ("verify_training", "benchmark_mps", "op_coverage")
 def test_no_command_runs_what_has_no_hash(
     command: str, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What it requires may have been read from it, to choose a build for the CPU: nothing of it runs.
-    status, error, _ = ran(command, tmp_path, monkeypatch=monkeypatch)
-    assert status == 21
+    status, error, is_fetched = ran(command, tmp_path, monkeypatch=monkeypatch)
+    assert (status, is_fetched) == (21, False)
     assert "it would run unchecked" in error
 
 

@@ -123,7 +123,8 @@ def test_the_size_is_told_where_an_index_has_no_metadata_and_nothing_of_the_file
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         if not handler.path.endswith(file):
-            page(handler, f'<!DOCTYPE html><html><body><a href="/torch/{file}">{file}</a></body></html>'.encode())
+            link = f'<a href="/torch/{file}#sha256={"0" * 64}">{file}</a>'
+            page(handler, f"<!DOCTYPE html><html><body>{link}</body></html>".encode())
             return
         handler.send_response(200)
         handler.send_header("Content-Length", str(LARGE))

@@ -156,6 +156,7 @@ class Venvs:
                 reporter=self.reporter,
                 options=("--pre", *self.index.arguments),
                 wants_cuda=self.wants_cuda,
+                needs_hash=not self.trust,
             )
             wanted = choose_build(f"torch=={version}", asking)
             fetched = self._run((*argv, *self.index.arguments, wanted), "pip cannot fetch it")

@@ -73,6 +73,7 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
         log=shop.log,
         reporter=shop.reporter,
         wants_cuda=shop.wants_cuda,
+        needs_hash=shop.limits.needs_hash,
     )
     wanted = choose_build(requirement, asking)
     pip = (*own, "--python", str(interpreter.executable))

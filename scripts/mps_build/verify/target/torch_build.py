@@ -50,6 +50,7 @@ class Asking:
         system: of that Python, as `platform.system()` has it.
         options: of pip, such as `--pre` or an index.
         wants_cuda: whether torch is to run on a GPU of NVIDIA's: a build for the CPU is not looked for.
+        needs_hash: whether nothing is fetched of which the index gives no hash, not even to read what it requires.
     """
 
     pip: Path
@@ -60,6 +61,7 @@ class Asking:
     reporter: Reporter
     options: tuple[str, ...] = ()
     wants_cuda: bool = False
+    needs_hash: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,16 +172,17 @@ def _asked(requirement: str, asking: Asking, features: tuple[str, ...]) -> _Said
             names.append(canonicalize_name(match[1]))
 
     items, failure = None, ""
+    limits = replace(_QUESTION, needs_hash=asking.needs_hash)
     with tempfile.TemporaryDirectory(prefix="mps-build-plan-") as folder:
         report = Path(folder) / "report.json"
         argv = (
-            *(*limited_pip(asking.pip, limits=_QUESTION), "--disable-pip-version-check", "--no-input", "--retries=1"),
+            *(*limited_pip(asking.pip, limits=limits), "--disable-pip-version-check", "--no-input", "--retries=1"),
             *("--python", str(asking.python), "install", "--dry-run", "--ignore-installed", "--only-binary=:all:"),
             *(*features, *asking.options, "--report", str(report), requirement),
         )
         try:
             command = Command(argv=argv, environ=asking.environ)
-            run_pip(command, log=asking.log, tell=asking.reporter.line, on_line=heard, limits=_QUESTION)
+            run_pip(command, log=asking.log, tell=asking.reporter.line, on_line=heard, limits=limits)
             items = _items(report)
         except CommandFailed as error:
             failure = "\n".join(error.tail)

@@ -130,3 +130,25 @@ def _of_complex(kernel: Kernel) -> Kernel:
     found = match_kernel(name, replace(kernel.metadata, function=name, arguments=arguments))
     assert found is not None
     return found
+
+
+def test_a_fused_radix_scatter_is_launched_for_few_tiles_alone() -> None:
+    """It has room for the counts of few tiles in a threadgroup; torch launches it while tiles**2 * rows <= 128."""
+    release, recorded = next(
+        (release, kernel)
+        for release, names in RECORDED["chosen"].items()
+        if "radix_scatter_short_8bit" in names
+        for kernel in [_kernels(release)["radix_scatter_short_8bit"]]
+    )
+    name = "radix_scatter_fused_final_short_8bit_tptg512"
+    fused = match_kernel(name, replace(recorded.metadata, function=name))
+    assert fused is not None
+    assert fused.contract is not None
+    case = Case(values=Values(0, name), kernels={}, references=load_references(), is_quick=True, version=release)
+
+    programs = list(find_binder(fused.contract.binder)(fused, case))
+
+    assert programs
+    for step in (step for program in programs for step in program.steps):
+        tiles, rows = step.grid[0] // step.threadgroup[0], step.grid[1]
+        assert tiles**2 * rows <= 128

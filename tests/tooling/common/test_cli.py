@@ -126,7 +126,7 @@ def test_an_error_without_a_hint_of_its_own_still_names_the_next_command(
 def test_a_json_into_a_folder_that_is_not_there_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main("plan_fleet", ["--json", str(tmp_path / "none" / "plan.json")]) == 2
+    assert cli.main("matrix", ["--json", str(tmp_path / "none" / "plan.json")]) == 2
 
     told = capsys.readouterr()
     assert "there is no folder" in told.err

@@ -30,7 +30,6 @@ QUICK: dict[str, tuple[str, ...]] = {
     "doctor": (),
     "matrix": (),
     "op_coverage": (str(COVERAGE),),
-    "plan_fleet": ("--commits", "24", "--pythons", "2"),
     "triage": (str(ROOT / "README.md"),),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from mps_build import cli
 from mps_build.commands.shared.catalogue import COMMANDS
+from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console, as_called, hanging
 from mps_build.common.errors import HostError, MpsBuildError, UsageError
 from rich.console import Console as RichConsole
@@ -105,6 +107,24 @@ def test_a_long_line_is_folded_under_its_own_beginning_and_a_command_is_not() ->
 def test_a_wrong_option_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main("build_wheel", ["sample", "--profle", "develop"]) == 2
     assert "did you mean --profile?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "typed", "program"),
+    [
+        ("simulate", ["torch==2.15.0", "python", "train.py"], ["python", "train.py"]),
+        ("simulate", ["--macos", "26", "sh", "-c", "echo 'a b'"], ["sh", "-c", "echo 'a b'"]),
+        ("shell", ["v2.6.0", "ls", "-l", "/"], ["ls", "-l", "/"]),
+    ],
+)
+def test_a_forgotten_double_dash_is_answered_with_the_command_that_has_it(
+    command: str, typed: list[str], program: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(command, typed) == 2
+    corrected = capsys.readouterr().err.partition("a program comes behind `--`: ")[2].replace("\n", " ")
+
+    words = shlex.split(corrected.partition(f"nox -s {command} -- ")[2])
+    assert list(parse_options(command, words).command) == program
 
 
 @pytest.mark.parametrize(("error", "said"), [(UsageError("wrong"), "--help"), (HostError("wrong"), "nox -s support")])

@@ -1,72 +1,92 @@
-"""Whether the suite has a case for an operator, or of a name: asked before anything is installed."""
+"""Whether the suite has cases of an operator, or a case of a name: asked before anything is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import re
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
-from mps_build.common.json_text import read_json
+
+# What an id at least begins with: `f"{layer}-{name}"` would be the id of any case.
+_LEAST_LETTERS = 4
 
 
 def check_operator(name: str | None, suite: Path) -> None:
-    """Refuse an operator that no case dispatches, by the suite's recorded touch map; a suite without one knows none.
+    """Refuse an operator that the suite does not describe; a suite without descriptions knows none.
 
     Raises:
         UsageError: naming the operators that look alike.
     """
-    recorded = suite / "touch_map.json"
-    if name is None or not recorded.is_file():
+    texts = [path.read_text(encoding="utf-8") for path in sorted((suite / "operators").glob("*.py"))]
+    known = {word for text in texts for word in re.findall(r"\w+", text)}
+    if name is None or not known:
         return
-    operators = read_json(recorded)["operators"]
-    known = {*operators, *(each.rpartition(".")[0] for each in operators)}
-    if name in known:
+    operator = name.replace("::", ".").removeprefix("aten.").partition(".")[0]
+    if operator in known:
         return
-    near = get_close_matches(name, known, n=3, cutoff=0.6)
-    near = near or get_close_matches(f"aten.{name}", known, n=3, cutoff=0.8)
+    near = get_close_matches(operator, known, n=3, cutoff=0.8)
     raise UsageError(
-        f"--op {name}: no case dispatches it",
-        hint=f"did you mean {', '.join(near)}?"
-        if near
-        else "names are those of the dispatcher: aten.add.Tensor, aten.add",
+        f"--op {name}: the suite does not describe it",
+        hint=f"did you mean {', '.join(near)}?" if near else "names are those of the dispatcher: aten.add.Tensor, add",
     )
 
 
 def check_names(names: Sequence[str], suite: Path) -> None:
-    """Refuse a name that no case has: each of them, so that a slip among right names does not pass.
+    """Refuse a name that no case can have: each of them, so that a slip among right names does not pass.
 
-    The recorded touch map has the cases of all layers but upstream's own (`opinfo-...`) and the drawn ones
-    (`add:layout:3`), which the suite itself knows. A case that is newer than the
-    map is known where its name stands in a file of the suite. Shell patterns are left to the suite.
+    An id stands in a file of the suite, whole or with gaps that are filled at import. Shell patterns and the drawn
+    cases (`add:layout:3`) are left to the suite.
 
     Raises:
         UsageError: naming the cases that look alike.
     """
-    recorded = suite / "touch_map.json"
-    plain = [name for name in names if not set("*?[") & set(name) and not _is_left_to_the_suite(name)]
-    if not plain or not recorded.is_file():
+    plain = [name for name in names if not set("*?[") & set(name) and not _is_drawn(name)]
+    if not plain:
         return
-    known = read_json(recorded)["cases"]
-    missing = [name for name in plain if name not in known]
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in suite.rglob("*.py")] if missing else []
-    for name in missing:
-        if any(name in text for text in texts):
+    ids = {found for path in sorted(suite.rglob("test_*.py")) for found in _ids(path.read_text(encoding="utf-8"))}
+    for name in plain if ids else ():
+        if any(fnmatchcase(name, pattern) for pattern in ids):
             continue
-        near = get_close_matches(name, known, n=3, cutoff=0.8)
+        near = get_close_matches(name, ids, n=3, cutoff=0.7)
         also = (
             f"did you mean {', '.join(near)}?"
             if near
-            else "ids are in any record, under `cases`; `layout-*` is a pattern"
+            else "ids are in any record, under `cases`; `issue-*` is a pattern"
         )
         raise UsageError(f"--only {name}: no case has this id", hint=also)
 
 
-def _is_left_to_the_suite(name: str) -> bool:
-    """Say whether an id is of upstream's cases or of the drawn ones.
+def _ids(text: str) -> Iterator[str]:
+    """Give the texts of a file that can be ids; what is filled in at import is `*`.
 
-    >>> _is_left_to_the_suite("conv2d:gradient:17"), _is_left_to_the_suite("issue-131750")
+    >>> sorted(_ids('case("issue-1", f"issue-2-{x}", f"{x}-y", "it is")'))
+    ['issue-1', 'issue-2-', 'issue-2-*']
+    """
+    for node in ast.walk(ast.parse(text)):
+        found = _text_of(node)
+        if re.match(rf"[\w.=]{{{_LEAST_LETTERS},}}[-\w.=*]*-|\d+-", found) and " " not in found:
+            yield found
+
+
+def _text_of(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else "*"
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_text_of, node.values))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text_of(node.left) + _text_of(node.right)
+    return "*"
+
+
+def _is_drawn(name: str) -> bool:
+    """Say whether an id is of a drawn case.
+
+    >>> _is_drawn("conv2d:gradient:17"), _is_drawn("issue-131750")
     (True, False)
     """
     operator, transformation, seed = (*name.split(":", 2), "", "")[:3]
-    return name.startswith("opinfo-") or bool(operator and transformation and seed.isdigit())
+    return bool(operator and transformation and seed.isdigit())

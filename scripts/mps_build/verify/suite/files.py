@@ -10,8 +10,8 @@ from mps_build.common.errors import UsageError
 from .suite_request import layer_of
 
 _LAYERS = (
-    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
-    *("complex", "autocast", "transformers", "models", "opinfo"),
+    *("smoke", "regressions", "layouts", "transfers", "sequences", "random", "neural", "autocast"),
+    *("transformers", "models"),
 )
 # Asked by name alone.
 _BY_NAME = ("drawn",)

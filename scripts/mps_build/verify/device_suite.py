@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from mps_build.common.cores import threads_for, threads_set, usable_cores, with_share
 from mps_build.common.errors import UsageError
@@ -12,6 +11,7 @@ from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.device_record import Concurrency
 
 from .facts import judge_text_on
+from .known import summed_up, unmet
 from .operators import check_names, check_operator
 from .pace import recorded_run
 from .suite.child import Limits
@@ -24,6 +24,8 @@ from .target.resolve import Target, prepare_target
 from .target.shop import Shop
 from .verify_request import VerifyRequest
 from .work import Setting
+
+_SHOWN = 10
 
 
 class DeviceSuite:
@@ -71,7 +73,7 @@ class DeviceSuite:
             only=request.only,
             op=request.op,
             plant=request.absolute_plant,
-            known=self.known_rows(setting),
+            known=as_suite_reads_them(setting.known),
             jobs=together.processes,
             threads=together.threads,
         )
@@ -84,6 +86,7 @@ class DeviceSuite:
         judge_text = judge_text_on(setting.host, setting.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=setting.on_case, run=setting.run)
         setting.console.done()
+        self._sum_up(setting)
         if not setting.run.cases and not setting.run.refused:
             chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
             raise UsageError(
@@ -95,9 +98,15 @@ class DeviceSuite:
         """Return what a child may take."""
         return limits_of(self.request)
 
-    def known_rows(self, setting: Setting) -> list[dict[str, Any]]:
-        """Return what the suite is told to be known here."""
-        return as_suite_reads_them(setting.known)
+    def _sum_up(self, setting: Setting) -> None:
+        """Say what the known issues came to."""
+        run, rows = setting.run, setting.known
+        if self.request.simulated is not None:
+            setting.draft.explanations = summed_up(run.cases, rows)
+        if self.request.is_whole and not (run.stopped or run.refused) and (found := unmet(run.cases, rows)):
+            setting.draft.unmet = found
+            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            run.notes.append(f"known issues that no case met here: {', '.join(found[:_SHOWN])}{more}")
 
     def _concurrency(self, setting: Setting) -> Concurrency:
         device, cores = self.request.device, usable_cores()

@@ -30,6 +30,7 @@ class Draft:
     target: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[KnownIssue, ...] = ()
     explanations: Explanations | None = None
+    unmet: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     began: float = field(default_factory=time.monotonic)
@@ -63,6 +64,7 @@ class Draft:
             seconds=round(time.monotonic() - self.began, 2),
             simulated=request.simulated,
             explanations=self.explanations,
+            unmet=self.unmet,
             counts=dict(count(run.cases)),
             cases=tuple(run.cases),
         )
@@ -82,11 +84,12 @@ def known_issues(rows: Iterable[Issue]) -> tuple[KnownIssue, ...]:
 def _known_issue(row: Issue) -> KnownIssue:
     return KnownIssue(
         id=row.id,
+        kind=row.kind,
         link=row.link,
         title=row.title,
         outcome=row.outcome,
         reason=row.reason,
         since=row.since,
         fixed_by=row.fixed_by,
-        cases=row.cases,
+        cases=row.cases or (),
     )

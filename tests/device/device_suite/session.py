@@ -16,7 +16,7 @@ from engine.sampler import Case as DrawnCase
 
 from .cases import Case
 from .compare import Mismatch
-from .known import load_known
+from .known import Answer, explaining, load_known
 from .outcomes import OutcomeLog, judge
 from .plants import Plant
 from .runs import Bench
@@ -113,7 +113,6 @@ class Session:
             self._leave(item.session, self._last)
             return
         self._last = case
-        issue = next((row for row in self._known if row.covers(case.id)), None)
         self.log.started(case)
         begun, error, wrong = time.perf_counter(), {}, None
         before = self.plant.hits if self.plant is not None else None
@@ -126,17 +125,32 @@ class Session:
         if reason is not None:
             self.log.finished(case, "skipped", reason, {}, seconds, **self._plant_hits())
             pytest.skip(reason)
+        outcome, text, facts = self._judged(case, wrong)
         if isinstance(wrong, Mismatch) and wrong.error is not None:
             error = wrong.error.as_json()
-        outcome = judge(wrong is not None, issue, is_ours=lambda: self._is_ours(case, wrong))
-        text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
-        self.log.finished(case, outcome, text, error, seconds, **self._plant_hits())
+        self.log.finished(case, outcome, text, error, seconds, **self._plant_hits(), **facts)
         if self._must_leave(case, wrong is not None) or (outcome == "failed" and self._is_suspect(before)):
             self._leave(item.session, case)
         if outcome == "known":
-            pytest.xfail(f"{issue.id if issue else ''}: {text}")
+            pytest.xfail(f"{facts['known_issue']}: {text}")
         if wrong is not None:
             raise wrong
+
+    def _judged(self, case: Case, wrong: BaseException | None) -> tuple[str, str, dict[str, Any]]:
+        """Return the outcome of a case that ran, what is wrong, and what else its line says."""
+        text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
+        answers = getattr(wrong, "answers", None) or [Answer(text)]
+        if wrong is None:
+            issue = next((row for row in self._known if row.expects(case.id)), None)
+        else:
+            issue = explaining(self._known, case.id, answers)
+        outcome = judge(wrong is not None, issue, is_ours=lambda: self._is_ours(case, wrong))
+        if outcome == "failed" and hasattr(wrong, "told"):
+            text = f"{text}\n{wrong.told()}"
+        facts: dict[str, Any] = {"levels": answers[0].levels} if answers[0].levels else {}
+        if outcome in ("known", "unexpected_pass") and issue is not None:
+            facts["known_issue"] = issue.id
+        return outcome, text, facts
 
     def _answer(self, case: Case) -> tuple[dict[str, float], str | None, BaseException | None]:
         """Return the error of a case that is right, why it cannot be asked, and what is wrong with its answer."""

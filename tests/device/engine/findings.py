@@ -18,6 +18,11 @@ def finding_of(call: Call, transformation: Transformation) -> str:
     return f"{call.operator.name}:{transformation.name}:{mark:04x}"
 
 
+def levels_of(call: Call) -> dict[str, str]:
+    """Return the levels of a call in words, by factor: what a known issue may speak of."""
+    return {name.lstrip("@"): str(level).replace("torch.", "") for name, level in call.levels.items()}
+
+
 def told(call: Call, transformation: Transformation, bench: Any, seconds: float) -> str:
     """Return what a wrong call comes down to: its finding, and a script where one can be written."""
     small = shrink.shrunk(call, transformation, bench, seconds=seconds) if seconds > 0 else call

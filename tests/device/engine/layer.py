@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Callable
 
 import operators
 import transforms
 from device_suite.cases import Cases
 from device_suite.compare import Error, Mismatch
+from device_suite.known import Answer
 
 from . import findings, shrink, trial
 from .sampler import Case, Sampler, chosen
+from .transformation import Call, Transformation
 
 DEFAULT_CASES, DEFAULT_KEYS = 8_000, 10_000
 QUICK_KEYS = 2_000
@@ -62,7 +64,19 @@ class Drawn(Cases):
         try:
             return trial.make(case, operator, transformation, bench)
         except trial.Wrong as wrong:
-            begun = time.monotonic()
-            told = findings.told(wrong.call, transformation, bench, min(self._left, shrink.SECONDS))
-            self._left = max(self._left - (time.monotonic() - begun), 0.0)
-            raise Mismatch(f"{wrong}\n{told}", wrong.error) from None
+            raise WrongCase(wrong, partial(self._told, wrong.call, transformation, bench)) from None
+
+    def _told(self, call: Call, transformation: Transformation, bench: Any) -> str:
+        begun = time.monotonic()
+        told = findings.told(call, transformation, bench, min(self._left, shrink.SECONDS))
+        self._left = max(self._left - (time.monotonic() - begun), 0.0)
+        return told
+
+
+class WrongCase(Mismatch):
+    """A wrong case. `answers`: each wrong answer. `told` shrinks it to a finding: what is known need not be."""
+
+    def __init__(self, wrong: trial.Wrong, told: Callable[[], str]) -> None:
+        super().__init__(str(wrong), wrong.error)
+        self.answers = [Answer(str(one), findings.levels_of(one.call)) for one in (wrong, *wrong.others)]
+        self.told = told

@@ -59,9 +59,8 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     console.print()
     console.print(record.statement, style="bold")
     new = [case for case in record.cases if case.is_new]
-    explained = [case for case in record.cases if case.explained]
     known = [case for case in record.cases if case.outcome == "known"]
-    for title, cases in (("New failures", new), ("Explained failures", explained), ("Known issues", known)):
+    for title, cases in (("New failures", new), ("Known issues", known)):
         if cases:
             lines = [[case.id, ", ".join(case.issue), _outcome(case), _short(case)] for case in cases[:_SHOWN]]
             if len(cases) > _SHOWN:
@@ -97,7 +96,7 @@ def print_end(record: Record, path: Path, console: Console) -> None:
 
 
 def _outcome(case: Case) -> str:
-    return f"{case.outcome}: {case.explained.letter} {case.explained.id}" if case.explained else case.outcome
+    return f"{case.outcome}: {case.known_issue}" if case.known_issue else case.outcome
 
 
 def _short(case: Case) -> str:

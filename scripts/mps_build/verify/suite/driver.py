@@ -15,7 +15,7 @@ from mps_build.common.records.device_record import FAILED, Case, Result
 from .alone import Alone, ask_alone
 from .beside import run_beside
 from .child import SUMMARY, ChildEnd, run_child
-from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_row, last_lines, signal_name
+from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_death, last_lines, signal_name
 from .run import JudgeText, OnCase, SuiteRun
 from .suite_request import SuiteRequest, layer_of, suite_command
 
@@ -172,7 +172,7 @@ class _GroupRun:
         elif kind == "plant" and event.get("hits") is not None:
             self._count_hits(int(event["hits"]))
         elif kind == "finished":
-            self._add(case_of_event(event, self._layer, self._request.known))
+            self._add(case_of_event(event, self._layer))
 
     def _count_hits(self, hits: int) -> None:
         self._hits = hits
@@ -260,14 +260,13 @@ class _GroupRun:
 
     def _left_behind(self, end: ChildEnd, case_id: str) -> Case:
         outcome: Result = "timeout" if end.cut == "timeout" else "crashed"
-        row = known_row(case_id, self._request.known)
-        if row and row["outcome"] == "fails":  # a case known to be wrong, and now it crashes: that is news
-            row = None
+        reason = f"{describe_end(end)}{': ' + last_lines(end.output) if end.output.strip() else ''}"
+        row = known_death(case_id, reason, self._request.known)
         return Case(
             id=case_id,
             layer=self._layer,
             outcome="known" if row else outcome,
-            reason=f"{describe_end(end)}{': ' + last_lines(end.output) if end.output.strip() else ''}",
+            reason=reason,
             error=self._error_of(end),
             seconds=round(time.monotonic() - end.running_since, 3),
             known_issue=str(row["id"]) if row else None,

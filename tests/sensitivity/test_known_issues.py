@@ -61,4 +61,4 @@ def test_a_row_of_drawn_cases_names_operators_and_what_is_drawn_of_them(row: Iss
             if way.applies(every[one])
             for name, _ in way.factors(every[one])
         }
-        assert any(fnmatchcase(name, factor) for name in drawn), factor
+        assert all(any(fnmatchcase(name, one) for name in drawn) for one in factor.split("|")), factor

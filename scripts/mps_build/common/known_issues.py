@@ -57,7 +57,7 @@ class Issue(_Declared):
         cases: ids or shell patterns of regressions and scenarios. operators: names of descriptions, or patterns: the
             row speaks of their drawn cases.
         transformation, dtype: of drawn cases; patterns. levels: other levels of the drawn call by factor, both patterns
-            (`"layout*": ["!dense"]`; `!` is not).
+            (`"layout*|producer": ["!dense"]`; `!` is not).
         says: a regular expression that is found in each line of what the case says is wrong.
         outcome: what its cases do while it holds; `flaky`: they may pass as well.
     """

@@ -105,4 +105,5 @@ def _fits(level: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _some_level_fits(levels: dict[str, str], name: str, patterns: tuple[str, ...]) -> bool:
-    return any(_fits(level, patterns) for factor, level in levels.items() if fnmatch.fnmatchcase(factor, name))
+    named = [level for factor, level in levels.items() if _is_one_of(factor, tuple(name.split("|")))]
+    return any(_fits(level, patterns) for level in named)

@@ -153,7 +153,7 @@ DRAWN = {
     "operators": ["bitwise_*", "sum"],
     "transformation": ["layout", "out"],
     "dtype": ["int*"],
-    "levels": {"layout*": ["!dense"]},
+    "levels": {"layout*|producer": ["!dense"]},
     "says": "elements wrong",
     "outcome": "fails",
     "reason": "r",
@@ -171,7 +171,7 @@ def test_a_row_of_drawn_cases_reaches_the_suite_as_patterns_of_ids_and_levels() 
         "cases": [],
         "drawn": ["bitwise_*:layout:*", "bitwise_*:out:*", "sum:layout:*", "sum:out:*"],
         "dtype": ["int*"],
-        "levels": {"layout*": ["!dense"]},
+        "levels": {"layout*|producer": ["!dense"]},
         "says": "elements wrong",
     }
 
@@ -204,6 +204,7 @@ def _loaded(known: Any, tmp_path: Path, *rows: dict[str, Any]) -> Any:
         ("bitwise_or:layout:3", "raised RuntimeError", {}, False),
         ("bitwise_or:layout:3", "12 elements wrong", {"dtype": "float32"}, False),
         ("bitwise_or:layout:3", "12 elements wrong", {"layout0": "dense"}, False),
+        ("bitwise_or:layout:3", "12 elements wrong", {"layout0": "dense", "producer": "flip"}, True),
     ],
 )
 def test_a_wrong_answer_of_a_drawn_case_is_known_by_its_operator_its_levels_and_what_is_wrong(

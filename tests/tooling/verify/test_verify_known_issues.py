@@ -319,6 +319,15 @@ def test_every_patch_that_a_row_names_is_there() -> None:
     assert [name for name in named if not (patches_root().parent / name).is_file()] == []
 
 
+def test_every_issue_that_a_row_names_stands_in_the_suite() -> None:
+    sources = "".join(path.read_text() for path in sorted(DEVICE_SUITE.glob("**/*.py")))
+    cases = [case for row in load_issues(SHIPPED) for case in row.cases or ()]
+    named = {case.split("-")[1].rstrip("*") for case in cases if case.startswith("issue-")}
+
+    assert len(named) > 50
+    assert sorted(number for number in named if number not in sources) == []
+
+
 def test_a_newest_release_on_a_newest_mac_has_few_known_issues() -> None:
     here = Circumstances(device="mps", torch="2.15.0", macos="26.1", chip="Apple M4", virtual=False)
 

@@ -32,11 +32,12 @@ def main() -> int:
     given = parser.parse_args()
     entries = json.loads((TESTS / "sensitivity" / "catalogue.json").read_text(encoding="utf-8"))["entries"]
     found = reports(load_issues(TESTS / "device" / "known_issues.yaml"), entries, release=given.release)
-    said = {}
+    cases: dict[str, list[Case]] = {}  # by macOS, of all seeds
     for file in sorted(given.kept.glob("*-whole.json")):
         document = json.loads(file.read_text(encoding="utf-8"))["document"]
-        cases = [Case.model_validate(case) for case in document["cases"]]
-        said[str(document["simulated"]["macos"])] = answers(found, cases)
+        mine = cases.setdefault(str(document["simulated"]["macos"]), [])
+        mine += [Case.model_validate(case) for case in document["cases"]]
+    said = {macos: answers(found, every) for macos, every in cases.items()}
     if not said:
         raise SystemExit(f"{given.kept} has no answers: nox -s benchmark -- simulation --whole --kept {given.kept}")
     reasons = load_reasons(TESTS / "sensitivity" / "history.yaml")

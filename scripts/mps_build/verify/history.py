@@ -62,11 +62,14 @@ def load_reasons(path: Path) -> HistoryReasons:
 
 
 def reports(issues: Iterable[Issue], entries: Iterable[Mapping[str, Any]], *, release: str) -> tuple[Report, ...]:
-    """Return the known issues of mps that hold for a release, on any macOS, and every other entry of the catalogue."""
+    """Return the reports of mps that hold for a release, on any macOS, and every other entry of the catalogue.
+
+    A known issue without `since` is no report: the suite found it on the simulated device.
+    """
     listed = [
-        Report(id=row.id, title=row.title, patterns=row.cases, is_listed=True)
+        Report(id=row.id, title=row.title, patterns=row.cases or (), is_listed=True)
         for row in issues
-        if "mps" in row.devices and within(release, row.torch)
+        if row.since is not None and "mps" in row.devices and within(release, row.torch)
     ]
     ids = {report.id for report in listed}
     more = [

@@ -30,8 +30,8 @@ import operators  # noqa: E402 # isort: skip
 import transforms  # noqa: E402 # isort: skip
 
 DEFAULT_CASES, DEFAULT_KEYS, QUICK_KEYS = 8_000, 10_000, 2_000
-# In the order in which a run asks them; the drawn cases follow.
-CORE = ("smoke", "regressions", "scenarios", "transformers")
+# What a run asks first; the core's other layers follow, then the drawn cases.
+FIRST = ("smoke", "regressions")
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Asked:
 
 
 class Suite:
-    """Cases asked on the CPU as the device under test: those of the core, unless others are put there."""
+    """Cases asked on the CPU as the device under test: those of the core, or of some of its layers."""
 
-    def __init__(self, layers: Iterable[str] = CORE, *, device: torch.device | None = None) -> None:
+    def __init__(self, layers: Iterable[str] | None = None, *, device: torch.device | None = None) -> None:
         self.device = device or torch.device("cpu")
         self.cases = core_cases(layers)
         self.forget_references()
@@ -80,20 +80,21 @@ class Suite:
         return None
 
 
-def core(layers: Iterable[str] = CORE) -> list[tuple[str, Case]]:
-    """Return (file, case) of each default case of these layers, in the order of the layers and of the files."""
+def core(layers: Iterable[str] | None = None) -> list[tuple[str, Case]]:
+    """Return (file, case) of each default case of the core, or of some layers: the first layers first."""
     warnings.filterwarnings("error", message=".*fall back to run on the CPU.*")
     warnings.filterwarnings("ignore", category=UserWarning)
-    of_layer: dict[str, list[tuple[str, Case]]] = {layer: [] for layer in layers}
-    for path in sorted(DEVICE_TESTS.rglob("test_*.py")) if of_layer else ():
+    wanted = None if layers is None else tuple(layers)
+    found = []
+    for path in sorted(DEVICE_TESTS.rglob("test_*.py")) if wanted != () else ():
         file = str(path.relative_to(DEVICE_TESTS))
         for case in module_of(file).cases:
-            if case.layer in of_layer and not case.full:
-                of_layer[case.layer].append((file, case))
-    return [one for listed in of_layer.values() for one in listed]
+            if not case.full and (wanted is None or case.layer in wanted):
+                found.append((file, case))
+    return sorted(found, key=lambda one: FIRST.index(one[1].layer) if one[1].layer in FIRST else len(FIRST))
 
 
-def core_cases(layers: Iterable[str] = CORE) -> list[Case]:
+def core_cases(layers: Iterable[str] | None = None) -> list[Case]:
     """Return the cases of `core` that the CPU can be asked."""
     here = torch.device("cpu")
     return [case for _, case in core(layers) if why_not_here(case, device=here, full=False) is None]

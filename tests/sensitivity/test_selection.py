@@ -16,8 +16,8 @@ def _chosen(cases: Cases, shard: str, *, full: bool = False) -> list[str]:
 
 
 def _some() -> Cases:
-    cases = Cases("conditions")
-    for case in Suite(["conditions"]).cases[:200]:
+    cases = Cases("regressions")
+    for case in Suite(["regressions"]).cases[:200]:
         cases.add(case.id, case.act)
     return cases
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 import zlib
 from dataclasses import dataclass
@@ -64,7 +63,6 @@ class Selection:
     without: str
     operator: str
     touch: TouchMap
-    quick: frozenset[str] | None = None
     shard: Shard | None = None
 
     def choose(self, cases: list[Case]) -> list[Case]:
@@ -75,20 +73,11 @@ class Selection:
         return [
             case
             for case in cases
-            if (self.quick is None or case.layer == "drawn" or case.id in self.quick)
-            and (self.shard is None or self.shard.holds(case.id))
+            if (self.shard is None or self.shard.holds(case.id))
             and (not self.only or _listed(case.id, self.only))
             and not _listed(case.id, self.without)
             and (not self.operator or self.touch.touches(case.id, self.operator))
         ]
-
-
-def load_quick(path: Path) -> frozenset[str]:
-    """Return the ids that `--quick` asks; raise ValueError where the list is not there."""
-    if not path.is_file():
-        raise ValueError(f"{path.name} is not there: python tests/sensitivity/choose_quick.py makes it")
-    listed = json.loads(path.read_text(encoding="utf-8"))["files"]
-    return frozenset(case for cases in listed.values() for case in cases)
 
 
 def _listed(case_id: str, patterns: str) -> bool:

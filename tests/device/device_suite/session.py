@@ -20,7 +20,7 @@ from .known import load_known
 from .outcomes import OutcomeLog, judge
 from .plants import Plant
 from .runs import Bench
-from .selection import Selection, Shard, load_quick, prepare_device, why_not_here
+from .selection import Selection, Shard, prepare_device, why_not_here
 from .states import Refused, run_case
 from .touch import TouchMap, TouchRecorder
 
@@ -66,8 +66,7 @@ class Session:
             after=option("--after"),
             without=option("--skip-ids"),
             operator=option("--op"),
-            touch=TouchMap.load(_SUITE / "touch_map.json") if option("--op") else TouchMap({}),
-            quick=load_quick(_SUITE / "quick.json") if option("--quick") else None,
+            touch=TouchMap({}),
             shard=Shard.of(option("--shard")),
         )
         self.full = bool(option("--full"))

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json
-import math
 import multiprocessing
 import os
 import sys
@@ -25,6 +25,7 @@ import torch
 
 import fresh_faults
 from catalogue import ENTRIES, load_plots, plant_of
+from mutants.judge import wilson
 from recorders import Called, Dispatched
 from suite_in_process import DEFAULT_KEYS, Asking, Suite, asking, core_cases, drawn_case
 
@@ -171,6 +172,7 @@ class Judge:
         self._suite, self._cases, self._asked, self._say = Suite(()), cases_of(asked), asked, say
         self.done = Pass(self._suite, self._cases)
         say(f"{len(self._cases)} cases, {sum(self.done.seconds):.1f} CPU s, {self.done.keys[-1]} keys dispatched")
+        gc.freeze()  # a fork that walks what is kept copies it
         for alarm in self.done.alarms:
             say(f"fails without a fault: {alarm}")
 
@@ -210,19 +212,6 @@ def point(rows: Sequence[dict[str, Any]], done: Pass, count: int) -> dict[str, A
         "share": round(caught / max(len(rows), 1), 4),
         "interval": [round(low, 3), round(high, 3)],
     }
-
-
-def wilson(caught: int, count: int) -> tuple[float, float]:
-    """Return Wilson's interval of a share, 95 %.
-
-    >>> [round(one, 2) for one in wilson(8, 10)]
-    [0.49, 0.94]
-    """
-    if not count:
-        return 0.0, 1.0
-    z, share = 1.959964, caught / count
-    middle, spread = share + z * z / (2 * count), z * math.sqrt(share * (1 - share) / count + z * z / (4 * count**2))
-    return (middle - spread) / (1 + z * z / count), (middle + spread) / (1 + z * z / count)
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ import torch
 
 from catalogue import FILES
 from device_suite.cases import Case
-from judging import Injected, Pass, faults_of, first_catch, judge, point, wilson
+from judging import Injected, Pass, faults_of, first_catch, judge, point
+from mutants.judge import wilson
 from planting import Plot
 from suite_in_process import DEVICE_TESTS, Suite, asking
 

@@ -1,4 +1,4 @@
-"""No false alarm on a device that is right and rounds otherwise: the core and drawn cases, two units at every result."""
+"""No false alarm on a device that is right and rounds otherwise: two units at every result of core and drawn."""
 
 from __future__ import annotations
 

@@ -12,8 +12,6 @@ from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.device_record import Concurrency
 
 from .facts import judge_text_on
-from .operators import check_names, check_operator
-from .pace import recorded_run
 from .suite.child import Limits
 from .suite.driver import run_suite
 from .suite.files import suite_files
@@ -37,14 +35,12 @@ class DeviceSuite:
         self.files: tuple[Path, ...] = ()
 
     def check(self) -> None:
-        """Find the files of the layers that were asked for, and the operator.
+        """Find the files of the layers that were asked for.
 
         Raises:
-            UsageError: no such suite, layer, operator or case.
+            UsageError: no such suite or layer. Ids and operators the suite itself knows, once torch is there.
         """
         self.files = suite_files(self.suite, self.request.layers)
-        check_operator(self.request.op, self.suite)
-        check_names(self.request.only, self.suite)
 
     def make_target(self, shop: Shop) -> Target:
         """Return the Python under test, with pytest in it or beside it."""
@@ -68,6 +64,11 @@ class DeviceSuite:
             limits=self.limits(),
             full=request.full,
             quick=request.quick,
+            layers=request.layers,
+            cases=request.cases,
+            keys=request.keys,
+            seconds=request.seconds,
+            seed=request.seed,
             only=request.only,
             op=request.op,
             plant=request.absolute_plant,
@@ -79,11 +80,16 @@ class DeviceSuite:
         if suite.jobs > 1:
             threads = f"{suite.threads} thread{'s' if suite.threads != 1 else ''} each"
             setting.console.line(f"{suite.jobs} processes, {threads}, on {together.cores} cores (--jobs N: so many)")
-        if not (request.only or request.op or request.full or request.layers):
-            setting.console.line(recorded_run(request.device, quick=request.quick))
-        judge_text = judge_text_on(setting.host, setting.draft.torch.version)
-        run_suite(suite, judge_text=judge_text, on_case=setting.on_case, run=setting.run)
+        run_suite(
+            suite,
+            judge_text=judge_text_on(setting.host, setting.draft.torch.version),
+            on_case=setting.on_case,
+            on_estimate=setting.on_estimate,
+            run=setting.run,
+        )
         setting.console.done()
+        if setting.run.not_asked:
+            setting.run.notes.append(f"{setting.run.not_asked} cases were not asked: the time of --time was over")
         if not setting.run.cases and not setting.run.refused:
             chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
             raise UsageError(

@@ -10,7 +10,16 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.known_issues import Issue
-from mps_build.common.records.device_record import Concurrency, Explanations, KnownIssue, Python, Record, Torch
+from mps_build.common.records.device_record import (
+    Concurrency,
+    Estimate,
+    Explanations,
+    Finding,
+    KnownIssue,
+    Python,
+    Record,
+    Torch,
+)
 
 from .judgement import Judged, count
 from .suite.run import SuiteRun
@@ -30,6 +39,7 @@ class Draft:
     target: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[KnownIssue, ...] = ()
     explanations: Explanations | None = None
+    estimate: Estimate | None = None
     notes: list[str] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     began: float = field(default_factory=time.monotonic)
@@ -64,6 +74,8 @@ class Draft:
             simulated=request.simulated,
             explanations=self.explanations,
             counts=dict(count(run.cases)),
+            estimate=self.estimate,
+            findings=findings_of(run),
             cases=tuple(run.cases),
         )
 
@@ -72,6 +84,12 @@ class Draft:
         if self.concurrency is None or run.threads is None:
             return self.concurrency
         return self.concurrency.model_copy(update={"threads": run.threads})
+
+
+def findings_of(run: SuiteRun) -> tuple[Finding, ...]:
+    """Return what the cases that did not end well come down to, in their order."""
+    names = dict.fromkeys(case.finding for case in run.cases if case.finding)
+    return tuple(run.findings[name] for name in names if name in run.findings)
 
 
 def known_issues(rows: Iterable[Issue]) -> tuple[KnownIssue, ...]:

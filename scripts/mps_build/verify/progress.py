@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from mps_build.common.console import Console
-from mps_build.common.records.device_record import FAILED, Case, Concurrency
+from mps_build.common.console import Console, human_seconds
+from mps_build.common.records.device_record import FAILED, Case, Concurrency, Estimate
 
 from .pace import Pace
 from .slowness import likely_cause, load_now
@@ -24,7 +24,6 @@ class Progress:
 
     Args:
         earlier: cases of a resumed run.
-        device: whose recorded costs count.
         concurrency: tells how the run shares the machine.
     """
 
@@ -32,14 +31,21 @@ class Progress:
         self,
         console: Console,
         earlier: Sequence[Case],
-        device: str = "mps",
         concurrency: Callable[[SuiteRun], Concurrency | None] = lambda run: None,
     ) -> None:
         self._console, self._concurrency = console, concurrency
-        self._began, self._pace = time.monotonic(), Pace((case.id for case in earlier), device=device)
+        self._began, self._pace = time.monotonic(), Pace(case.id for case in earlier)
         self._before = self._shown = len(earlier)
         self._slow = ""
         self.slow: str | None = None
+
+    def expect(self, estimate: Estimate) -> None:
+        """Say what the run will take, and hold what follows against it."""
+        low, high = human_seconds(estimate.low_seconds), human_seconds(estimate.high_seconds)
+        takes = low if low == high else f"{low} to {high}"
+        self._console.line(f"{estimate.cases:,} cases, {estimate.keys:,} graph keys: {takes} estimated")
+        together = self._concurrency(SuiteRun())
+        self._pace.expect(estimate.high_seconds * (together.processes if together else 1))
 
     def show(self, run: SuiteRun, case: Case) -> None:
         """Show one case that ended."""
@@ -59,12 +65,12 @@ class Progress:
         )
 
     def _look(self, run: SuiteRun) -> None:
-        """Notice that the last cases took ten times what was recorded; the first time it is a line of its own."""
+        """Notice that the last cases took ten times what was estimated; the first time it is a line of its own."""
         times = self._pace.times_slower()
         if times is None or times < _SLOW_TIMES:
             self._slow = ""
             return
-        self._slow = f"{times:.0f} times slower than recorded: {likely_cause(self._concurrency(run), load_now())}"
+        self._slow = f"{times:.0f} times slower than estimated: {likely_cause(self._concurrency(run), load_now())}"
         if self.slow is None:
             self.slow = self._slow
             self._console.warn(self._slow)

@@ -23,6 +23,7 @@ class VerifyRequest:
     `target` is a wheel's path or a requirement; without it, `python` is an interpreter that has its torch.
     `resume`: the record in `folder` is of an interrupted run of the same question, whose cases are taken over.
     `trust`: run a torch of which the index gives no hash.
+    `cases`, `keys` and `seconds` bound the whole suite, 0 leaves it to its default; `seed` draws other cases.
     `simulated`: the device is PyTorch's host code on Linux, or a macOS wheel; neither `target` nor `python` is given.
     """
 
@@ -33,6 +34,10 @@ class VerifyRequest:
     quick: bool = False
     only: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
+    cases: int = 0
+    keys: int = 0
+    seconds: float = 0.0
+    seed: int = 0
     op: str | None = None
     plant: str | None = None
     accept_known: bool = False
@@ -133,6 +138,10 @@ class VerifyRequest:
             "quick": self.quick,
             "only": list(self.only),
             "layers": list(self.layers),
+            "cases": self.cases,
+            "keys": self.keys,
+            "seconds": self.seconds,
+            "seed": self.seed,
             "op": self.op,
             "plant": self.plant,
         }

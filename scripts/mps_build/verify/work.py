@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mps_build.common.console import Console
 from mps_build.common.known_issues import Issue
-from mps_build.common.records.device_record import Case
+from mps_build.common.records.device_record import Case, Estimate
 
 from .draft import Draft
 from .suite.run import SuiteRun
@@ -20,7 +20,7 @@ from .target.shop import Shop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Where cases run: in which Python, on which machine, with which known issues, and who hears of each case."""
+    """Where cases run: in which Python, on which machine, with which known issues, and who hears of each case and of the time."""
 
     target: Target
     host: HostFacts
@@ -29,6 +29,7 @@ class Setting:
     draft: Draft
     run: SuiteRun
     on_case: Callable[[SuiteRun, Case], None]
+    on_estimate: Callable[[Estimate], None]
     console: Console
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
+import json
 import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Iterable
 
 import torch
 
 from .cases import Case
-from .touch import TouchMap
 from .versions import is_at_least
 
 # The driver's watchdog ends a process that holds more bytes than this: a case that needs more is left out.
@@ -56,17 +58,24 @@ class Shard:
 
 @dataclass(frozen=True)
 class Selection:
-    """The options that choose cases; texts are comma-separated ids or patterns."""
+    """The options that choose cases; texts are comma-separated ids or patterns.
+
+    `done`: ids of an interrupted run that this one goes on with.
+    """
 
     only: str
     after: str
     without: str
-    operator: str
-    touch: TouchMap
+    layers: tuple[str, ...] = ()
+    quick: bool = False
     shard: Shard | None = None
+    done: frozenset[str] = frozenset()
 
     def choose(self, cases: list[Case]) -> list[Case]:
         """Return the chosen cases, in their order; all of them where `after` is not one of them."""
+        cases = [case for case in cases if not self.layers or case.layer in self.layers]
+        if self.quick:
+            cases = quick_cases(cases)
         ids = [case.id for case in cases]
         if self.after in ids:
             cases = cases[ids.index(self.after) + 1 :]
@@ -76,8 +85,40 @@ class Selection:
             if (self.shard is None or self.shard.holds(case.id))
             and (not self.only or _listed(case.id, self.only))
             and not _listed(case.id, self.without)
-            and (not self.operator or self.touch.touches(case.id, self.operator))
+            and case.id not in self.done
         ]
+
+    def unknown(self, cases: Iterable[str]) -> str:
+        """Return what is wrong with the ids that were named, given all there are; an empty text where each is one."""
+        names = [name.strip() for name in self.only.split(",") if name.strip()]
+        ids = [] if not names else list(cases)
+        for name in names:
+            if not set(name) & set("*?[") and name not in ids:
+                near = difflib.get_close_matches(name, ids, n=3, cutoff=0.8)
+                return f"--only {name}: no case has this id" + (f"; did you mean {', '.join(near)}?" if near else "")
+        return ""
+
+
+def quick_cases(cases: list[Case]) -> list[Case]:
+    """Return the cases of a file that --quick asks: smoke, the first case of each issue, and what is drawn."""
+    issues: set[str] = set()
+    found = []
+    for case in cases:
+        is_new = case.layer == "regressions" and bool(case.issues) and case.issues[0] not in issues
+        if case.layer in ("smoke", "drawn") or (is_new and not case.full):
+            issues.update(case.issues[:1])
+            found.append(case)
+    return found
+
+
+def load_done(path: str) -> frozenset[str]:
+    """Return the ids in a JSON list, none for an empty path; raise ValueError where the file is none."""
+    if not path:
+        return frozenset()
+    ids = json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(ids, list):
+        raise ValueError(f"{path}: --done takes a JSON list of ids")
+    return frozenset(map(str, ids))
 
 
 def _listed(case_id: str, patterns: str) -> bool:

@@ -51,7 +51,7 @@ class Explained(RecordPart):
 class Case(RecordPart):
     """One case; `largest` and `bound` are the largest error of any comparison, and what it may be.
 
-    `file` is the suite's file that asks it.
+    `file` is the suite's file that asks it, `finding` the name of what its failure comes down to.
     """
 
     id: str
@@ -66,6 +66,7 @@ class Case(RecordPart):
     known_issue: str | None = None
     file: str | None = None
     explained: Explained | None = None
+    finding: str | None = None
 
     @property
     def is_new(self) -> bool:
@@ -76,6 +77,31 @@ class Case(RecordPart):
     def is_event(self) -> bool:
         """Whether it is an event of the run, such as a file that cannot be imported: no case that can be repeated."""
         return "::" in self.id
+
+
+class Finding(RecordPart):
+    """What failed cases come down to: one smallest call. Cases that shrink to the same call have the same finding.
+
+    `levels`: what of the call is not the operator's plainest form. `script`: a program that shows it and needs torch
+    alone; where there is none, `no_script` says why.
+    """
+
+    id: str
+    operator: str
+    transformation: str
+    dtype: str | None = None
+    levels: dict[str, str] = Field(default_factory=dict)
+    script: str | None = None
+    no_script: str | None = None
+
+
+class Estimate(RecordPart):
+    """What the run would take, as it was told before the first case: cases, graph keys, wall seconds."""
+
+    cases: int
+    keys: int
+    low_seconds: float
+    high_seconds: float
 
 
 class WheelFile(RecordPart):
@@ -201,6 +227,8 @@ class Record(RecordHeader):
     simulated: Simulated | None = None
     explanations: Explanations | None = None
     counts: dict[str, int] = Field(default_factory=dict)
+    estimate: Estimate | None = None
+    findings: tuple[Finding, ...] = ()
     cases: tuple[Case, ...] = ()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from mps_build.common.records.device_record import Case, Result
+from mps_build.common.records.device_record import Case, Finding, Result
 
 from .child import ChildEnd
 
@@ -44,7 +44,17 @@ def case_of_event(event: Mapping[str, Any], layer: str, known: Sequence[Mapping[
         bound=_figure(figures.get("bound")),
         seconds=_figure(event.get("seconds")),
         known_issue=str(row["id"]) if row and outcome in ("known", "unexpected_pass") else None,
+        finding=found.id if (found := finding_of_event(event)) else None,
     )
+
+
+def finding_of_event(event: Mapping[str, Any]) -> Finding | None:
+    """Return what a failed case comes down to, where the suite says so."""
+    told = event.get("finding")
+    try:
+        return Finding.model_validate(told) if isinstance(told, dict) else None
+    except ValueError:
+        return None
 
 
 def _figure(value: object) -> float | None:

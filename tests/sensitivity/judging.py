@@ -1,6 +1,6 @@
 """Judge injected faults by the suite's cases: which case catches each, and what that takes.
 
-python tests/sensitivity/judging.py [--faults catalogue,fresh:SEED:COUNT] [--seed 0] [--keys 10000] [--only PART,...]
+python tests/sensitivity/judging.py [--faults catalogue,fresh:SEED:COUNT] [--seed 0] [--keys 20000] [--only PART,...]
 
 The cases are asked in one order: those of --quick, what the default asks besides, further drawn ones up to --keys. A
 fault is caught by the first case that fails under it and passes without. So one pass gives what --quick, the default
@@ -24,15 +24,16 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 import fresh_faults
 from catalogue import ENTRIES, load_plots, plant_of
 from mutants.judge import wilson
-from recorders import Called, Dispatched
-from suite_in_process import DEFAULT_KEYS, Asking, Suite, asking, core_cases, drawn_case
+from suite_in_process import Asking, Suite, asking, core_cases, drawn_case
 
 from device_suite.cases import Case  # isort: skip
 from device_suite.states import Refused  # isort: skip
+from engine.keys import Dispatched  # isort: skip
 
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
 
@@ -127,8 +128,8 @@ class Pass:
         self.seconds = [0.0, *itertools.accumulate(seconds * share for seconds in watched)]
 
     def _meet(self, number: int, met: Dispatched, called: Called) -> None:
-        packets = {name.rpartition(".")[0] for name in met.overloads}
-        for place in ((), *met.overloads, *packets, *called.functions):
+        packets = {name.rpartition(".")[0] for name in met.operators}
+        for place in ((), *met.operators, *packets, *called.functions):
             self._by_place.setdefault(place, []).append(number)
 
     def cases_for(self, places: tuple[Any, ...]) -> list[int]:
@@ -136,9 +137,21 @@ class Pass:
         return sorted({number for place in places or ((),) for number in self._by_place.get(place, ())})
 
 
+class Called(TorchFunctionMode):
+    """Collects the public functions that are called, properties too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.functions: set[Any] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.functions.add(func)
+        return func(*args, **(kwargs or {}))
+
+
 @contextlib.contextmanager
 def _both(called: Called, met: Dispatched) -> Iterator[None]:
-    with called, met:
+    with called, met.watching():
         yield
 
 
@@ -232,7 +245,7 @@ def main() -> None:
     parser.add_argument("--faults", default="catalogue", metavar="SET,...", help="catalogue, fresh:SEED:COUNT")
     parser.add_argument("--only", default="", metavar="PART,...", help="parts of the faults' names")
     parser.add_argument("--seed", type=int, default=0, help="of the drawn cases")
-    parser.add_argument("--keys", type=int, default=DEFAULT_KEYS)
+    parser.add_argument("--keys", type=int, default=0, help="go on to so many (as estimated)")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     try:

@@ -9,7 +9,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICE_TESTS = ROOT / "tests" / "device"
@@ -21,15 +21,15 @@ import torch  # noqa: E402
 
 from device_suite.cases import Case  # noqa: E402
 from device_suite.runs import Bench, PlantMaker  # noqa: E402
-from device_suite.selection import why_not_here  # noqa: E402
+from device_suite.selection import quick_cases, why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
 from engine import reference, sampler, trial  # noqa: E402
-from engine.layer import Budget, Drawn  # noqa: E402
+from engine.budget import Budget, budget_of  # noqa: E402
+from engine.layer import Drawn  # noqa: E402
 
 import operators  # noqa: E402 # isort: skip
 import transforms  # noqa: E402 # isort: skip
 
-DEFAULT_CASES, DEFAULT_KEYS, QUICK_KEYS = 8_000, 10_000, 2_000
 # What a run asks first; the core's other layers follow, then the drawn cases.
 FIRST = ("smoke", "regressions")
 
@@ -111,10 +111,10 @@ def module_of(file: str) -> Any:
     return sys.modules[name]
 
 
-def drawn_ids(*, keys: int, seed: int, cases: int = 10**6) -> list[str]:
+def drawn_ids(budget: Budget) -> list[str]:
     """Return the ids of the drawn cases of a budget, in the order of worth."""
     found = Drawn()
-    found.draw(Budget(cases=cases, keys=keys, seed=seed))
+    found.draw(budget)
     return [case.id for case in found]
 
 
@@ -142,14 +142,25 @@ class Asking:
     default: int
 
 
-def asking(seed: int = 0, keys: int = DEFAULT_KEYS) -> Asking:
-    """Return what a run asks: the cases of --quick, what the default asks besides, and more drawn ones up to `keys`."""
-    ids = {case.id: file for file, case in core(("smoke",))}
-    ids.update(dict.fromkeys(drawn_ids(keys=QUICK_KEYS, seed=seed), "drawn"))
+def asking(seed: int = 0, keys: int = 0) -> Asking:
+    """Return what a run asks: the cases of --quick, what the default asks besides, and drawn ones up to `keys`."""
+    ids = {case.id: file for file, case in core() if _is_quick(file, case)}
+    ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed, quick=True))), "drawn"))
     quick = len(ids)
     ids.update((case.id, file) for file, case in core())
-    ids.update(dict.fromkeys(drawn_ids(keys=DEFAULT_KEYS, seed=seed, cases=DEFAULT_CASES), "drawn"))
+    ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed))), "drawn"))
     default = len(ids)
-    if keys > DEFAULT_KEYS:
-        ids.update(dict.fromkeys(drawn_ids(keys=keys, seed=seed), "drawn"))
+    if keys:
+        ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed, keys=keys))), "drawn"))
     return Asking(ids, quick, default)
+
+
+def _is_quick(file: str, case: Case) -> bool:
+    listed = module_of(file).cases.listed(full=False)
+    return case.id in {one.id for one in quick_cases(listed)}
+
+
+def _options(seed: int, *, quick: bool = False, keys: int = 0) -> Callable[[str], Any]:
+    """Return what gives the value of each of the suite's options: those of a run without any, but for these."""
+    given: dict[str, Any] = {"--seed": seed, "--quick": quick, "--keys": keys, "--cases": 0}
+    return lambda name: given.get(name, "")

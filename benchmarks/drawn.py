@@ -4,7 +4,7 @@
     nox -s benchmark -- drawn --stages curve,old --rows FILE.json...       # the table of what was measured elsewhere
 
 curve   tests/sensitivity/drawn_curve.py at three seeds: injected faults of the catalogue caught by the default budget
-old     the same faults asked of the stored cases: of --quick, and of one default case in 16
+old     the same faults asked of the cases of the other layers
 alarms  five seeds, one thread and two: cases of the default budget that fail on the CPU without a fault
 """
 
@@ -53,7 +53,7 @@ def _measure(given: argparse.Namespace, stages: list[str]) -> list[dict[str, Any
     asked: list[tuple[str, ...]] = []
     if "curve" in stages:
         asked += [("--seed", str(seed), "--cases", str(CASES)) for seed in SEEDS]
-    asked += [("--old", "quick"), ("--old", "default", "--share", "16")] if "old" in stages else []
+    asked += [("--old", "--share", "1")] if "old" in stages else []
     found = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "curve.json"

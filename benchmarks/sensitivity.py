@@ -37,8 +37,8 @@ TARGETS = {
     "suite.full_s": "<= 900 s on 2 cores",
 }
 LAYERS = (
-    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
-    *("complex", "autocast", "transformers", "models"),
+    *("smoke", "regressions", "layouts", "transfers", "sequences", "random", "neural", "autocast"),
+    *("transformers", "models"),
 )
 REPEATS, THREADS = 3, (1, 2)
 Figures = dict[str, tuple[list[float], str]]

@@ -1,11 +1,11 @@
 """What the drawn cases catch of the catalogue's injected faults, over cases, graph keys and CPU seconds.
 
 python tests/sensitivity/drawn_curve.py [--faults 240] [--cases 8000] [--seed 0] [--json FILE]
-python tests/sensitivity/drawn_curve.py --old quick|default [--share 8] ...     # stored cases beside it
+python tests/sensitivity/drawn_curve.py --old [--share 8] ...                   # the other cases beside it
 
 The faults are every n-th of each sample of the catalogue, the same for every seed. A fault is caught at the first case,
 in the order of worth, that fails under it and passes without. A case's seconds are those of a pass without faults. With
---old the stored cases stand in their place: those of --quick, or one of SHARE default ones, in an order by chance.
+--old one of SHARE cases of the other layers stand in their place, in an order by chance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from judge_plants import choose, judge
 from suite_in_process import Suite
 
 from device_suite.cases import Case, Cases  # isort: skip
-from device_suite.selection import load_quick  # isort: skip
 from engine import sampler, trial  # isort: skip
 import operators  # isort: skip
 import transforms  # isort: skip
@@ -137,18 +136,17 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=240)
     parser.add_argument("--cases", type=int, default=8000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--old", choices=("quick", "default"))
+    parser.add_argument("--old", action="store_true")
     parser.add_argument("--share", type=int, default=8)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    suite = Suite(() if given.old is None else suite_in_process.DEFAULT_LAYERS)
-    if given.old is None:
+    suite = Suite(suite_in_process.DEFAULT_LAYERS if given.old else ())
+    if not given.old:
         cases, _ = drawn_cases(given.cases, given.seed)
     else:
         cases = random.Random(given.seed).sample(suite.cases, len(suite.cases))
-        quick = load_quick(suite_in_process.DEVICE_TESTS / "quick.json") if given.old == "quick" else None
-        cases = [case for case in cases if case.id in quick] if quick else cases[:: given.share]
+        cases = cases[:: given.share]
     done = Pass(suite, cases)
     print(f"{len(cases)} cases, {sum(done.seconds):.1f} CPU s, {done.keys[-1]} keys dispatched", flush=True)
     for alarm in done.alarms:
@@ -164,7 +162,7 @@ def main() -> None:
         rows.append(row)
         print(json.dumps({key: row[key] for key in ("plant", "verdict", "case", "rank", "asked")}), flush=True)
     result = {
-        "kind": given.old or "drawn",
+        "kind": "default" if given.old else "drawn",
         "seed": given.seed,
         "faults": len(rows),
         "alarms": done.alarms,

@@ -1,6 +1,6 @@
 """Judge plants by all cases, whatever issue a case names: caught by any, missed, or not exercised.
 
-python tests/sensitivity/judge_plants.py [FILE ...] [--sample NAME,...] [--blind] [--quick] [--json report.json]
+python tests/sensitivity/judge_plants.py [FILE ...] [--sample NAME,...] [--blind] [--json report.json]
 
 Without FILE the plants of the catalogue are judged (plants/); catalogue.json says of which sample each is, and which
 samples were written blind.
@@ -17,10 +17,8 @@ from typing import Any
 
 import torch
 
-import suite_in_process
 from catalogue import FILES, SAMPLES, plants_of
 from device_suite.plants import load
-from device_suite.selection import load_quick
 from function_plants import FunctionRecorder
 from generic_plants import Traits
 from suite_in_process import Suite, in_order
@@ -119,7 +117,6 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="PART,...", help="parts of the plants' names")
     parser.add_argument("--sample", default="", metavar="NAME,...", help=f"only these samples: {', '.join(SAMPLES)}")
     parser.add_argument("--blind", action="store_true", help="only the samples that were written blind")
-    parser.add_argument("--quick", action="store_true", help="ask only the cases of --quick")
     parser.add_argument("--json", default="")
     given = parser.parse_args()
     try:
@@ -128,9 +125,6 @@ def main() -> None:
         parser.error(str(wrong))
     torch.set_num_threads(1)
     suite = Suite()
-    if given.quick:
-        quick = load_quick(suite_in_process.DEVICE_TESTS / "quick.json")
-        suite.cases = [case for case in suite.cases if case.id in quick]
     record = Record(suite)
     print(f"{len(suite.cases)} cases, {sum(record.seconds.values()):.0f} s of CPU for a first pass", flush=True)
     rows = []

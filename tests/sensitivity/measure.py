@@ -1,7 +1,6 @@
-"""Measure the suite's sensitivity to generic plants, and record which operators each case dispatches.
+"""Measure the suite's sensitivity to generic plants.
 
-python tests/sensitivity/measure.py --record tests/device/touch_map.json
-python tests/sensitivity/measure.py --generic report.json [--sample 500] [--layers layouts] [--op aten.add.Tensor]
+python tests/sensitivity/measure.py --generic report.json [--sample 500] [--layers smoke] [--op aten.add.Tensor]
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ import torch.overrides
 
 import function_plants
 import suite_in_process
-from device_suite.selection import load_quick
-from device_suite.touch import TouchMap
 from function_plants import FunctionPlant, FunctionRecorder, name_of
 from generic_plants import KINDS, UNDEFINED, GenericPlant, Traits
 from suite_in_process import SLOW_SECONDS, Suite, in_order
@@ -32,7 +29,7 @@ from suite_in_process import SLOW_SECONDS, Suite, in_order
 class Recorded:
     """What the cases do when all is well: the overloads each dispatches, its CPU seconds, how overloads are called."""
 
-    touch: TouchMap
+    touched: dict[str, list[str]]
     seconds: dict[str, float]
     traits: dict[str, set[str]]
 
@@ -54,7 +51,7 @@ def record(suite: Suite) -> Recorded:
         if again.seconds <= SLOW_SECONDS:
             for overload, kinds in mode.seen.items():
                 together.setdefault(overload, set()).update(kinds)
-    return Recorded(TouchMap(touched), seconds, together)
+    return Recorded(touched, seconds, together)
 
 
 def count_false_alarms(suite: Suite, repeats: int) -> int:
@@ -79,7 +76,7 @@ def measure(suite: Suite, recorded: Recorded, only: str, pick: Pick, until: floa
     """Return one row for each generic plant: caught by which case, survived, or without effect."""
     by_operator: dict[str, list[Any]] = {}
     for case in suite.cases:
-        for name in recorded.touch.by_case[case.id]:
+        for name in recorded.touched[case.id]:
             by_operator.setdefault(name, []).append(case)
     every = [
         (overload, kind)
@@ -183,13 +180,10 @@ def _judge(suite: Suite, overload: str, kind: str, cases: list[Any], plant: Any)
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", metavar="FILE", help="write the touch map")
-    parser.add_argument("--missing", action="store_true", help="record only the cases that the map lacks")
     parser.add_argument("--generic", metavar="FILE", help="write one row for each generic plant")
     parser.add_argument("--healthy", type=int, metavar="N", help="ask every case N times without a plant: false alarms")
     parser.add_argument("--functions", metavar="FILE", help="write one row for each plant at a public function")
     parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
-    parser.add_argument("--quick", action="store_true", help="only the cases of --quick")
     parser.add_argument("--op", default="", help="only overloads that begin with this")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload, for several processes side by side")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N generic plants, drawn with --seed")
@@ -199,21 +193,11 @@ def main() -> None:
     until = time.monotonic() + given.minutes * 60
     part, parts = (int(one) for one in given.shard.split("/"))
     suite = Suite(given.layers.split(","))
-    if given.quick:
-        quick = load_quick(suite_in_process.DEVICE_TESTS / "quick.json")
-        suite.cases = [case for case in suite.cases if case.id in quick]
     if given.healthy:
         raise SystemExit(count_false_alarms(suite, given.healthy))
-    known = TouchMap.load(Path(given.record)) if given.record and given.missing else TouchMap({})
-    listed = {case.id for case in suite.cases}
-    suite.cases = [case for case in suite.cases if case.id not in known.by_case]
     recorded = record(suite)
     spent = sum(recorded.seconds.values())
     print(f"{len(suite.cases)} cases, {spent:.1f} s of CPU for one pass while recorded, {len(suite.refused)} refused")
-    if given.record:
-        # The sweep is recorded by pytest: --full --record-touch, once for each of its files.
-        kept = {case: used for case, used in known.by_case.items() if case in listed or case.startswith("opinfo-")}
-        TouchMap({**kept, **recorded.touch.by_case}).save(Path(given.record))
     if given.functions:
         rows, silent = measure_functions(suite, recorded.seconds, (part, parts), until)
         Path(given.functions).write_text(json.dumps({"rows": rows, "not_called": silent}, indent=0), encoding="utf-8")

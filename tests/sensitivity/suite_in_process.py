@@ -26,8 +26,8 @@ from device_suite.states import References, Refused, run_case  # noqa: E402
 from engine import reference  # noqa: E402
 
 DEFAULT_LAYERS = (
-    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
-    *("complex", "autocast", "transformers", "models"),
+    *("smoke", "regressions", "layouts", "transfers", "sequences", "random", "neural", "autocast"),
+    *("transformers", "models"),
 )
 # Cases that start processes or take seconds say nothing about an operator that a quick one does not say.
 SLOW_SECONDS = 1.0

@@ -13,9 +13,8 @@ from device_suite.many import compare_leaves
 from device_suite.runs import Bench
 from device_suite.selection import MEMORY_LIMIT, why_not_here
 from device_suite.states import run_case
-from device_suite.touch import TouchMap
 from planting import Plot
-from suite_in_process import DEVICE_TESTS, Suite
+from suite_in_process import Suite
 
 plot = Plot()
 
@@ -54,21 +53,12 @@ def duplicates(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -
 
 @pytest.fixture(scope="module")
 def suite() -> Suite:
-    return Suite(("regressions", "layouts"))
+    return Suite(("regressions",))
 
 
-@pytest.mark.parametrize(
-    ("name", "operators"),
-    [
-        ("memory", ("aten.empty",)),
-        ("ties", ("aten.sort",)),
-        ("duplicates", ("aten.index_copy", "aten.scatter")),
-    ],
-)
-def test_what_is_not_defined_is_not_called_wrong(name: str, operators: tuple[str, ...], suite: Suite) -> None:
-    touch = TouchMap.load(DEVICE_TESTS / "touch_map.json")
-    cases = [case for case in suite.cases if any(touch.touches(case.id, one) for one in operators)]
-    wrong = suite.first_failure(cases[:400], plot.makers[name])
+@pytest.mark.parametrize("name", ["memory", "ties", "duplicates"])
+def test_what_is_not_defined_is_not_called_wrong(name: str, suite: Suite) -> None:
+    wrong = suite.first_failure(suite.cases, plot.makers[name])
 
     assert plot.hits[name] > 0
     assert wrong is None, f"{wrong.case.id}: {wrong.failure}" if wrong else ""

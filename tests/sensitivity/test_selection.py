@@ -6,18 +6,17 @@ import pytest
 
 from device_suite.cases import Cases
 from device_suite.selection import Selection, Shard
-from device_suite.touch import TouchMap
 from suite_in_process import Suite
 
 
 def _chosen(cases: Cases, shard: str, *, full: bool = False) -> list[str]:
-    selection = Selection(only="", after="", without="", operator="", touch=TouchMap({}), shard=Shard.of(shard))
+    selection = Selection(only="", after="", without="", shard=Shard.of(shard))
     return [case.id for case in selection.choose(cases.listed(full=full))]
 
 
 def _some() -> Cases:
-    cases = Cases("conditions")
-    for case in Suite(["conditions"]).cases[:200]:
+    cases = Cases("regressions")
+    for case in Suite(["regressions"]).cases[:200]:
         cases.add(case.id, case.act)
     return cases
 

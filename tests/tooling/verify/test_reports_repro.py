@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -63,25 +62,6 @@ def test_what_the_script_itself_imports_of_the_suite_is_in_it() -> None:
         assert node.module and node.module in sources
         defined = {each.name for each in ast.parse(sources[node.module]).body if hasattr(each, "name")}
         assert {each.name for each in node.names} <= defined, node.module
-
-
-def test_of_rules_and_of_calls_a_script_has_what_its_case_asks() -> None:
-    """Whole they are half a megabyte each; without the rules' file the script had asked nothing, and said so."""
-    rules = embed(SUITE, "test_conditions_rules_answered.py", "turns-add")
-    asked = json.loads(rules["device_suite/rules/asked.json"])
-    calls = embed(SUITE, "test_conditions_overloads.py", "overload-elu.default")
-    more = embed(SUITE, "test_conditions_overloads.py", "overload-_cdist_backward.default-more")
-    wider = embed(SUITE, "test_conditions_rules_wider.py", "outs-add-rest")
-    outs = json.loads(wider["device_suite/rules/wider.json"])
-
-    assert set(asked) == {"samples", "turns"}
-    assert {name.partition(".")[0].rstrip("_") for name in asked["turns"]} == {"add"} and asked["samples"]
-    assert set(outs) == {"samples", "outs"} and list(outs["outs"]) == ["add.Scalar_out", "add.out"]
-    assert "add.out" in json.loads(wider["device_suite/rules/asked.json"])["samples"]
-    assert list(json.loads(calls["device_suite/overloads/calls.json"])) == ["elu.default"]
-    assert json.loads(rules["device_suite/overloads/calls.json"]) == {}
-    assert json.loads(more["device_suite/overloads/calls.json"]) == {}
-    assert list(json.loads(more["device_suite/overloads/more_calls.json"])) == ["_cdist_backward.default"]
 
 
 def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
-import json
 from pathlib import Path
 
 import pytest
@@ -128,19 +126,10 @@ def test_the_page_counts_cases_and_shows_lines_and_scripts() -> None:
     assert "| simulation.limits_share | 0.01 share |" in page
 
 
-def test_the_repositorys_own_explanations_hold_and_name_cases_of_the_suite() -> None:
-    suite = Path(__file__).parents[2] / "device"
-    rows = load_explanations(suite / "simulated_explanations.yaml")
-    known = json.loads((suite / "touch_map.json").read_text())["cases"]
-    quick = json.loads((suite / "quick.json").read_text())
-    listed = {*known, *(case for cases in quick["files"].values() for case in cases)}
-    # What dispatches nothing is in no map.
-    written = "".join(file.read_text(encoding="utf-8") for file in suite.glob("test_*.py"))
+def test_the_repositorys_own_explanations_hold() -> None:
+    rows = load_explanations(Path(__file__).parents[2] / "device" / "simulated_explanations.yaml")
 
     assert rows
     for row in rows:
         assert row.letter != "bug" or row.link or row.script, row.id
         assert not row.script or compile(row.script, row.id, "exec")
-        for case in row.cases:
-            found = case in listed or f'"{case}"' in written or fnmatch.filter(listed, case)
-            assert found, f"{row.id}: no case {case}"

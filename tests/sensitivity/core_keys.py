@@ -17,10 +17,11 @@ from suite_in_process import DEFAULT_LAYERS, Suite
 
 from device_suite.cases import Case  # isort: skip
 from device_suite.selection import quick_cases  # isort: skip
+from engine import sampler  # isort: skip
 from engine.estimate import measured_seconds  # isort: skip
 from engine.keys import Dispatched  # isort: skip
 import operators  # isort: skip
-from engine.sampler import Case as DrawnCase  # isort: skip
+import transforms  # isort: skip
 
 
 @dataclass
@@ -61,7 +62,8 @@ def main() -> int:
     suite = Suite(DEFAULT_LAYERS)
     suite.keep_nothing()
     begun = time.process_time()
-    each = measured_seconds([DrawnCase(name, "gradient", 1) for name in operators.described()])
+    drawn = sampler.chosen(sampler.Sampler(operators.described(), transforms.known()), cases=6_000, most_keys=10_000)
+    each = measured_seconds([one.case for one in drawn])
     print(f"a drawn case: {each * 1000:.1f} ms ({time.process_time() - begun:.1f} CPU s to know)")
     print("layer          cases  keys  CPU s  drawn cases a case  quick cases  quick keys")
     for layer, part in measured(suite).items():

@@ -42,18 +42,14 @@ class Shard:
         return cls(int(part), int(parts))
 
     def holds(self, case_id: str) -> bool:
-        """Say whether a case is of this part. What an operator's cases compile is compiled in one process.
+        """Say whether a case is of this part. What an operator's drawn cases compile is compiled in one process.
 
-        >>> [Shard(part, 3).holds("condition-exp-int8") for part in range(3)]
-        [False, False, True]
-        >>> [Shard(part, 3).holds("overload-exp.out") for part in range(3)]
-        [False, False, True]
         >>> [Shard(part, 3).holds("exp:gradient:4") for part in range(3)]
         [False, False, True]
+        >>> [Shard(part, 3).holds("exp:layout:5") for part in range(3)]
+        [False, False, True]
         """
-        operator, is_drawn, _ = case_id.partition(":")
-        area = operator if is_drawn else [*case_id.split("-", 2), ""][1].partition(".")[0]
-        return zlib.crc32(area.encode()) % self.parts == self.part
+        return zlib.crc32(case_id.partition(":")[0].encode()) % self.parts == self.part
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,13 @@ def test_quick_takes_smoke_what_is_drawn_and_the_first_case_of_each_issue() -> N
     }
 
 
+def test_quick_asks_no_other_shape_between() -> None:
+    cases = Cases("regressions")
+    cases.add("a", lambda: 0, issues=("1",))
+
+    assert [case.states for case in quick_cases(list(cases))] == [("fresh", "again", "polluted")]
+
+
 def test_only_the_layers_that_are_named_are_asked() -> None:
     cases = _some()
     every = cases.listed(full=False)

@@ -110,6 +110,10 @@ class Transformation:
         """Return the dtypes that a script demands of the results; asked of calls under autocast alone."""
         return [one.dtype for one in results if hasattr(one, "dtype")]
 
+    def chosen_from(self, call: Call, run: Any) -> list[Any]:
+        """Return the operands, on the host, among whose elements an operator chooses: at ties it may choose another."""
+        return [calls.cut(call.bases(run)[0])]
+
     def judge(self, call: Call, bench: Any, truth: Truth, answer: Any) -> Any:
         """Return the error of an answer, which may be an exception; raise Mismatch or Gap."""
         return comparison.judge(call.operator, call.row, bench, truth, answer)

@@ -27,6 +27,7 @@ from mps_build.kernels.program.launch import (
     Program,
     Step,
     Value,
+    every,
     inout_buffer,
     input_buffer,
     scratch_buffer,
@@ -184,7 +185,7 @@ def test_indices_behind_a_table_are_raised_and_those_that_count_from_the_end_sta
         grid=(2, 1, 1),
         threadgroup=(1, 1, 1),
     )
-    shift = Shift(axis=0, units=1 << 33, bytes={}, unit=0, values={"table": (8, 1)})
+    shift = Shift(axis=0, units=1 << 33, bytes={}, unit=0, values={"table+0": every(16, 8, 1)})
 
     _, contents = run_shifted(device({"tabled": code}), step, shift)
 

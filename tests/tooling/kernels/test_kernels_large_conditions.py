@@ -111,6 +111,21 @@ def test_what_is_never_launched_cannot_fail_and_is_not_run(monkeypatch: pytest.M
     assert (found.outcome, found.reason) == ("passed", "torch launches it for no tensor: another kernel does it")
 
 
+def test_a_kernel_that_the_host_code_does_not_name_is_never_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = changed(**ONLY, named="applyRows")
+    named = HostCode(calls={"launch": {}}, texts=frozenset({"applyRows"}))
+    unread = HostCode(calls={}, reason="it holds no library")
+
+    found = asked(monkeypatch, rule)
+
+    assert (found.outcome, found.reason) == (
+        "passed",
+        "torch launches it for no tensor: the wheel's host code holds no applyRows",
+    )
+    assert asked(monkeypatch, rule, named).outcome != "passed"
+    assert asked(monkeypatch, rule, unread).outcome != "passed"
+
+
 @pytest.mark.parametrize("fields", [{"never": "another does it"}, {"when": "length <= 65536"}])
 def test_a_rule_that_was_read_of_other_host_code_says_nothing(
     monkeypatch: pytest.MonkeyPatch, fields: dict[str, str]

@@ -9,11 +9,11 @@ from typing import Any, Callable
 import torch
 
 from device_suite.layouts import LAYOUTS, Layout
-from device_suite.ops import INTEGERS
 
 from .pools import LONE
 
 F32, HALVES = (torch.float32,), (torch.float16, torch.bfloat16)
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 GROUPS = {
     "f": (*F32, *HALVES),
     "s": F32,

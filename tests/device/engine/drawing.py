@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .description import VIEWS, Operator, Row
-from .pools import LENGTH, LONE, LONE_PERIOD, LONE_PLACE, pool, precise_pool
+from .pools import LENGTH, LONE, LONE_PERIOD, LONE_PLACE, expression, pool, precise_pool
 
 # (base, layout, shape of the view); without a layout the base is the operand: a number, a list of tensors.
 Placed = Any
@@ -44,7 +44,10 @@ class Context:
             start += (LONE_PLACE - count * 2 // 3 - start) % LONE_PERIOD
         start = start if start + count <= LENGTH else 0
         source = (precise_pool if self.precise else pool)(dtype or self.dtype, domain, values)
-        return source[start : start + count].reshape(shape).clone()
+        made = source[start : start + count].reshape(shape).clone()
+        if not (dtype or self.dtype).is_complex:  # whose formula rolls the whole pool
+            made.formula = (start, expression(dtype or self.dtype, domain, values))
+        return made
 
     def indices(self, below: int, shape: Any) -> torch.Tensor:
         """Return indices below a number, in no order; they repeat where there are more of them."""

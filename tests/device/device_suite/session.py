@@ -132,7 +132,9 @@ class Session:
         for names in self._by_description.values():
             self._dispatched |= names
         return frozenset(
-            name for name, names in self._by_description.items() if dispatching.is_among(self._operator, names)
+            name
+            for name, names in self._by_description.items()
+            if dispatching.is_among(self._operator, {f"aten.{name}", *names})
         )
 
     def _dispatches(self, case: Case) -> bool:

@@ -13,11 +13,12 @@ import operators
 import transforms
 from device_suite.cases import Case
 from device_suite.runs import Bench
-from device_suite.states import run_case
+from device_suite.states import answers_of
 
 from . import trial
 from .keys import Dispatched
 from .sampler import Case as DrawnCase
+from .sampler import draw
 
 # The ways of a description that dispatch other overloads than its common form.
 _WAYS = ("common", "inplace", "out", "gradient")
@@ -48,8 +49,11 @@ def of_descriptions() -> dict[str, frozenset[str]]:
         for way in (ways[one] for one in _WAYS):
             if not way.applies(operator):
                 continue
-            with contextlib.suppress(Exception), seen.watching():
-                trial.make(DrawnCase(name, way.name, 0), operator, way, bench)
+            with contextlib.suppress(Exception):
+                call = draw(DrawnCase(name, way.name, 0), operator, way)
+                if call is not None:
+                    with seen.watching():
+                        trial.asked(call, way, bench)
         found[name] = frozenset(seen.operators)
     return found
 
@@ -59,9 +63,13 @@ def of_case(case: Case, seed: int) -> frozenset[str] | None:
     if case.full or case.alone or case.memory_bytes or (case.devices and "cpu" not in case.devices):
         return None
     seen = Dispatched()
+    bench = Bench(torch.device("cpu"), around=seen.watching, seed=seed)
     with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run_case(case, Bench(torch.device("cpu"), around=seen.watching, seed=seed))
+        if case.check:
+            case.act(bench)
+        else:
+            answers_of(case, bench, bench.device_run(), (0, 0))
     return frozenset(seen.operators) or None
 
 

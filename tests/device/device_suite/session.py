@@ -14,7 +14,7 @@ from engine import dispatching
 from engine.budget import budget_of, words
 from engine.estimate import estimate
 from engine.findings import Found
-from engine.layer import Drawn, WrongCase
+from engine.layer import Drawn, WrongCase, named_cases
 from engine.sampler import Case as DrawnCase
 
 from .cases import Case, Cases
@@ -87,6 +87,7 @@ class Session:
         )
         self.full = bool(option("--full"))
         self.budget = budget_of(option)
+        named_cases(self.budget.only)
         self._end = begun + self.budget.seconds if self.budget.seconds else None
         self._tells_estimate = not option("--no-estimate")
         self._operator = option("--op")

@@ -36,10 +36,7 @@ TARGETS = {
     "suite.generic_caught": ">= 0.97 of those that change a bit",
     "suite.full_s": "<= 900 s on 2 cores",
 }
-LAYERS = (
-    *("smoke", "regressions", "layouts", "transfers", "sequences", "random", "neural", "autocast"),
-    *("transformers", "models"),
-)
+LAYERS = ("smoke", "regressions", "scenarios")
 REPEATS, THREADS = 3, (1, 2)
 Figures = dict[str, tuple[list[float], str]]
 

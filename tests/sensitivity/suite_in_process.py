@@ -25,10 +25,7 @@ from device_suite.selection import why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
 from engine import reference  # noqa: E402
 
-DEFAULT_LAYERS = (
-    *("smoke", "regressions", "layouts", "transfers", "sequences", "random", "neural", "autocast"),
-    *("transformers", "models"),
-)
+DEFAULT_LAYERS = ("smoke", "regressions", "scenarios")
 # Cases that start processes or take seconds say nothing about an operator that a quick one does not say.
 SLOW_SECONDS = 1.0
 
@@ -91,13 +88,12 @@ def _load_cases(layers: tuple[str, ...], full: bool, file_of: dict[str, str]) ->
     warnings.filterwarnings("error", message=".*fall back to run on the CPU.*")
     warnings.filterwarnings("ignore", category=UserWarning)
     found: list[Case] = []
-    for path in sorted(DEVICE_TESTS.glob("test_*.py")):
-        if path.stem.split("_")[1] not in layers:
-            continue
-        module: Any = importlib.import_module(path.stem)
-        here = torch.device("cpu")
-        file_of.update((case.id, path.name) for case in module.cases)
-        found += [case for case in module.cases if full or why_not_here(case, device=here, full=False) is None]
+    here = torch.device("cpu")
+    for path in sorted(DEVICE_TESTS.glob("*/test_*.py")):
+        module: Any = importlib.import_module(f"{path.parent.name}.{path.stem}")
+        cases = [case for case in module.cases if case.layer in layers]
+        file_of.update((case.id, f"{path.parent.name}/{path.name}") for case in cases)
+        found += [case for case in cases if full or why_not_here(case, device=here, full=False) is None]
     return found
 
 

@@ -11,6 +11,8 @@ from typing import Any, Callable
 # other: another shape in between (graph caches keyed too coarsely); polluted: new values at the first shape after
 # freed blocks of the allocator were filled with a large number (stale caches, reads past the end).
 STATES = ("fresh", "again", "other", "polluted")
+# Another shape is another graph: a case that is about it says so; `repeated` asks it of every operator.
+DEFAULT_STATES = ("fresh", "again", "polluted")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Case:
     quiet: bool = False
     memory_bytes: int = 0
     limit_seconds: float = 60.0
-    states: tuple[str, ...] = STATES
+    states: tuple[str, ...] = DEFAULT_STATES
     devices: tuple[str, ...] = ()
     may_be_missing: bool = False
     autocast: Any = None

@@ -1,0 +1,1 @@
+"""What public issues of MPS showed: one function an issue."""

@@ -1,0 +1,1 @@
+"""What no single operator shows: transfers, random numbers, training, models."""

@@ -1,0 +1,266 @@
+"""Sparse tensors of coordinates in every form: read, changed, computed with, brought elsewhere; gradients."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from device_suite import Cases
+from device_suite.acts import backward, leaf
+from device_suite.answers import attempt
+from device_suite.limits import each
+from device_suite.sparse import KINDS, made, shape_of, told
+
+cases = Cases("scenarios")
+_DTYPES = (
+    *(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),
+    *(torch.bool, torch.complex64),
+)
+
+
+def _brought(s: torch.Tensor) -> Any:
+    return [s.cpu().to(s.device), pickle.loads(pickle.dumps(s)), copy.deepcopy(s), copy.copy(s)]
+
+
+# s is sparse, t another of its form; x is dense, of the same shape.
+_CORE: dict[str, Any] = {
+    "dense": lambda s, t, x: s.to_dense(),
+    "dense-twice": lambda s, t, x: [s.to_dense(), s.to_dense() + s.to_dense()],
+    "form": lambda s, t, x: str(
+        (s.is_coalesced(), s._nnz(), s.sparse_dim(), s.dense_dim(), tuple(s.shape), s.is_sparse, s.numel(), s.ndim)
+    ),
+    "stored": lambda s, t, x: [s._indices(), s._values()],
+    "coalesced": lambda s, t, x: [(y := s.coalesce()).indices(), y.values(), str((y._nnz(), y.is_coalesced()))],
+    "coalesced-twice": lambda s, t, x: s.coalesce().coalesce(),
+    "from-dense": lambda s, t, x: [
+        [(y := x.to_sparse(*sides)).indices(), y.values(), str((y.is_coalesced(), y._nnz())), y]
+        for sides in ((), *((side,) for side in range(1, x.dim() + 1)))
+    ],
+    "back": lambda s, t, x: s.to_dense().to_sparse(),
+    "add": lambda s, t, x: s + t,
+    "add-itself": lambda s, t, x: s + s,
+    "add_": lambda s, t, x: s.clone().add_(t),
+    "add-dense": lambda s, t, x: x + s,
+    "add-dense_": lambda s, t, x: x.clone().add_(s),
+    "add-dense-alpha": lambda s, t, x: x.add(s, alpha=2),
+    "sub": lambda s, t, x: [s - t, s.sub(t, alpha=2)],
+    "sub-dense": lambda s, t, x: x - s,
+    "mul": lambda s, t, x: s.coalesce() * t.coalesce(),
+    "mul-dense": lambda s, t, x: s.coalesce() * x,
+    "mul-number": lambda s, t, x: [s * 2, 3 * s.coalesce()],
+    "neg": lambda s, t, x: -s,
+    "sum": lambda s, t, x: [s.sum(), torch.sparse.sum(s)],
+    "clone": lambda s, t, x: s.clone(),
+    "zero_": lambda s, t, x: [(y := s.clone().zero_()), str((y._nnz(), s._nnz()))],
+    "copy_": lambda s, t, x: [s.clone().copy_(t), t.copy_(s), torch.zeros_like(s).copy_(s)],
+    "brought": lambda s, t, x: _brought(s),
+    "float": lambda s, t, x: [s.float(), s.float().coalesce()],
+    "int": lambda s, t, x: s.coalesce().int(),
+    "bool": lambda s, t, x: s.coalesce().bool(),
+    "unsqueeze": lambda s, t, x: [s.unsqueeze(0), s.unsqueeze(-1)],
+    "cat": lambda s, t, x: [torch.cat([s, t], side) for side in range(x.dim())],
+    "equal-numbers": lambda s, t, x: (s.to_dense() == s.coalesce().to_dense()).all(),
+}
+_MORE: dict[str, Any] = {
+    "all-dtypes": lambda s, t, x: [s.to(dtype) for dtype in _DTYPES if dtype != torch.uint8],
+    "from-dense-masked": lambda s, t, x: [(x * (x > 0)).to_sparse(), (x[..., :0]).to_sparse(), x[:0].to_sparse()],
+    "transpose": lambda s, t, x: [s.transpose(0, 1), s.coalesce().transpose(0, -1), s.transpose(0, 0)],
+    "t": lambda s, t, x: [s.t(), s.coalesce().t(), s.coalesce().t().coalesce()],
+    "permute": lambda s, t, x: s.permute(*range(x.dim())[::-1]),
+    "sum-sides": lambda s, t, x: [torch.sparse.sum(s, side) for side in range(-x.dim(), x.dim())],
+    "sum-method": lambda s, t, x: [s.sum(side) for side in range(x.dim())],
+    "sum-all": lambda s, t, x: torch.sparse.sum(s, list(range(x.dim()))),
+    "sum-dtype": lambda s, t, x: [torch.sparse.sum(s, dtype=torch.float16), s.sum(dtype=torch.float16)],
+    "index_select": lambda s, t, x: [
+        s.index_select(side, torch.tensor([n - 1, 0, n - 1], device=x.device)) for side, n in enumerate(x.shape) if n
+    ],
+    "index_select-none": lambda s, t, x: [
+        s.index_select(side, torch.tensor([], dtype=torch.int64, device=x.device)) for side in range(x.dim())
+    ],
+    "narrow_copy": lambda s, t, x: [
+        s.narrow_copy(side, start, n - start - end)
+        for side, n in enumerate(x.shape)
+        for start, end in ((0, 0), (1, 0), (0, 1), (n, 0))
+        if n - start - end >= 0
+    ],
+    "select": lambda s, t, x: [
+        s.select(side, place) for side, n in enumerate(x.shape) for place in (0, n - 1, -n) if n
+    ],
+    "mask": lambda s, t, x: x.sparse_mask(s.coalesce()),
+    "mask-sparse": lambda s, t, x: t.sparse_mask(s.coalesce()),
+    "div": lambda s, t, x: [s.coalesce() / 4, s.coalesce().div(2, rounding_mode="floor")],
+    "functions": lambda s, t, x: [
+        getattr(s.coalesce(), name)()
+        for name in ("abs", "sign", "floor", "ceil", "trunc", "round", "sin", "tanh", "asinh", "expm1", "relu", "isnan")
+    ],
+    "in-place": lambda s, t, x: [s.clone().mul_(2), s.coalesce().neg_(), s.coalesce().div_(2), s.clone().sub_(s)],
+    "out": lambda s, t, x: [
+        torch.add(s, t, out=torch.zeros_like(s)),
+        torch.mul(s.coalesce(), 3, out=torch.zeros_like(s)),
+    ],
+    "alike": lambda s, t, x: [torch.zeros_like(s), torch.empty_like(s), torch.zeros_like(s, dtype=torch.int64)],
+    "resized": lambda s, t, x: [
+        s.clone().sparse_resize_([n + 2 for n in s.shape], s.sparse_dim(), s.dense_dim())
+        if not s.dense_dim()
+        else s.clone().sparse_resize_([s.shape[0] + 2, *s.shape[1:]], s.sparse_dim(), s.dense_dim()),
+        s.clone().sparse_resize_and_clear_((3, 5), 2, 0),
+        s.clone().sparse_resize_and_clear_((3, 5), 1, 1),
+        s.clone().resize_as_(t),
+    ],
+    "mm": lambda s, t, x: [s @ x.mT, torch.sparse.mm(s, x.mT), torch.mm(s.coalesce(), x.mT.contiguous())],
+    "dense-mm": lambda s, t, x: [x.mT @ s, torch.mm(x.mT, s.coalesce())],
+    "mv": lambda s, t, x: [torch.mv(s, x[0]), s @ x[-1]],
+    "addmm": lambda s, t, x: [
+        torch.addmm(x @ x.mT, s, x.mT, beta=beta, alpha=alpha) for beta, alpha in ((1, 1), (0, 2), (2, 0), (0.5, -1))
+    ],
+    "sparse-addmm": lambda s, t, x: torch.sparse.addmm(x @ x.mT, s.coalesce(), x.mT, beta=0.5, alpha=2),
+    "mm-two": lambda s, t, x: torch.sparse.mm(s.coalesce(), t.t().coalesce()),
+    "bmm": lambda s, t, x: [] if x.is_complex() else torch.bmm(s, x.mT),  # CUDA has it of real numbers alone
+    "softmax": lambda s, t, x: (
+        [torch.sparse.softmax(s.coalesce(), side) for side in range(x.dim())] + [torch.sparse.log_softmax(s, 0)]
+    ),
+    "norm": lambda s, t, x: [s.coalesce().norm(), torch.norm(s.coalesce(), 1)],
+    "any": lambda s, t, x: [s.coalesce().any()],
+    "ranked": lambda s, t, x: [s.unsqueeze(0).transpose(0, 1), s.coalesce().unsqueeze(-1).select(-1, 0)],
+    "flattened": lambda s, t, x: [s.to_dense().flatten(), s.coalesce().values().flatten()],
+    "values-changed": lambda s, t, x: [(y := s.coalesce().clone()).values().mul_(2), y],
+    "stacked": lambda s, t, x: torch.stack([s, t]),
+    "rows": lambda s, t, x: list(s),
+    "pow": lambda s, t, x: [s.coalesce().pow(2), s.coalesce() ** 3],
+    "numbers-nan": lambda s, t, x: torch.nan_to_num(s.coalesce()),
+}
+
+
+_ALWAYS = ("dense", "coalesced", "add-dense")
+_TURNS = 4
+
+
+def _asked(kind: str, dtype: torch.dtype) -> dict[str, Any]:
+    """Return a few forms always; of the others each with every kind, and with every dtype, but not all together."""
+    turn = KINDS.index(kind) + _DTYPES.index(dtype)
+    few = dtype not in (torch.float32, torch.int64)
+    return {
+        name: form
+        for place, (name, form) in enumerate({**_CORE, **_MORE}.items())
+        if name in _ALWAYS or (place + turn) % (_TURNS * (1 + few)) == 0
+    }
+
+
+def _act(forms: dict[str, Any], kind: str) -> Any:
+    def act(numbers: torch.Tensor) -> Any:
+        x = numbers[8 : 8 + int(torch.Size(shape_of(kind)).numel())].reshape(shape_of(kind))
+        s, t = made(kind, numbers), made(kind, numbers.flip(0))
+        return each({name: lambda form=form: told(form(s, t, x)) for name, form in forms.items()})
+
+    return act
+
+
+for _dtype in (torch.float32, torch.float16, torch.int64):
+    for _kind in (
+        ("equal", "nothing", "rows", "deep", "coalesced", "stepped") if _dtype == torch.float32 else ("equal",)
+    ):
+        cases.add(
+            f"layout-sparse-{_kind}-{str(_dtype)[6:]}",
+            _act(_asked(_kind, _dtype), _kind),
+            make=lambda d, dtype=_dtype: (d.of(dtype, 72),),
+            terms=64,
+            floor=1.0,
+            states=("fresh",),
+            anywhere=True,
+            may_be_missing=True,
+            since="2.8",
+        )
+
+
+def _embedded(weight: torch.Tensor, scale: torch.Tensor) -> Any:
+    """Return the sparse gradients of embeddings, and the weight after steps with them."""
+    answers = {}
+    index = torch.tensor([[1, 4, 1], [0, 4, 4]], device=weight.device)
+    for name, given in (("plain", {}), ("padded", {"padding_idx": 4})):
+
+        def answer(given: Any = given) -> Any:
+            table = weight.detach().clone().requires_grad_()
+            (F.embedding(index, table, sparse=True, **given) * scale).sum().backward()
+            assert table.grad is not None
+            gradient = told(table.grad)
+            torch.optim.SGD([table], lr=0.5).step()
+            torch.optim.SparseAdam([table], lr=0.25, eps=1e-3).step()
+            return gradient, table
+
+        answers[name] = attempt(answer)
+    for mode in ("sum", "mean"):
+
+        def bag(mode: str = mode) -> Any:
+            table = weight.detach().clone().requires_grad_()
+            (F.embedding_bag(index, table, mode=mode, sparse=True) * scale[:, 0]).sum().backward()
+            assert table.grad is not None
+            return told(table.grad)
+
+        answers[mode] = attempt(bag)
+    return answers
+
+
+cases.add(
+    "layout-sparse-embedding",
+    _embedded,
+    make=lambda d: (d.normal(6, 3), d.normal(2, 3, 3)),
+    states=("fresh",),
+    terms=64,
+    floor=0.5,
+    may_be_missing=True,
+    since="2.8",
+)
+
+
+_WAYS: dict[str, Any] = {
+    "there-and-back": lambda x, w, s: x.to_sparse().to_dense() * w,
+    "rows": lambda x, w, s: x.to_sparse(1).to_dense() * w,
+    "coalesced": lambda x, w, s: x.to_sparse().coalesce().values(),
+    "sum": lambda x, w, s: torch.sparse.sum(x.to_sparse(), 0).to_dense(),
+    "number": lambda x, w, s: (x.to_sparse() * 3).to_dense() * w,
+    "two": lambda x, w, s: (x.to_sparse() + w.to_sparse()).to_dense() * w,
+    "add": lambda x, w, s: (x + w.to_sparse()) * w,
+    "mm": lambda x, w, s: torch.sparse.mm(x.to_sparse(), w.mT),
+    "mm-fixed": lambda x, w, s: torch.sparse.mm(s.detach(), w.mT) * 2 + x.sum(),
+    "addmm": lambda x, w, s: torch.sparse.addmm(w @ w.mT, x.to_sparse(), w.mT, beta=0.5, alpha=2),
+    "mask": lambda x, w, s: (x * w).sparse_mask(s.detach().coalesce()).to_dense(),
+    "softmax": lambda x, w, s: torch.sparse.softmax(x.to_sparse(), 1).to_dense() * w,
+    "turned": lambda x, w, s: x.to_sparse().t().to_dense() * w.mT,
+    "csr": lambda x, w, s: x.to_sparse_csr().to_dense() * w,
+    "csr-mm": lambda x, w, s: x.to_sparse_csr() @ w.mT,
+}
+
+
+def _derived(x: torch.Tensor, w: torch.Tensor) -> Any:
+    def asked(form: Any) -> Any:
+        a, b = leaf(x.clone()), leaf(w.clone())
+        return backward(form(a, b, made("equal", x.flatten())), a, b)
+
+    answers = each({name: lambda form=form: asked(form) for name, form in _WAYS.items()})
+
+    def made_of(kind: str) -> Any:
+        numbers = leaf(torch.cat([x.flatten(), w.flatten(), x.flatten()]))
+        dense = made(kind, numbers).to_dense()
+        return backward(
+            dense * torch.linspace(1, 2, dense.numel(), device=x.device).to(x.dtype).view_as(dense), numbers
+        )
+
+    return {**answers, **each({f"made-{kind}": lambda kind=kind: made_of(kind) for kind in ("equal", "rows", "deep")})}
+
+
+for _dtype in (torch.float32,):
+    cases.add(
+        f"layout-sparse-gradients-{str(_dtype)[6:]}",
+        _derived,
+        make=lambda d, dtype=_dtype: (d.normal(4, 6, dtype=dtype), d.normal(4, 6, dtype=dtype)),
+        since="2.8",
+        terms=64,
+        floor=1.0,
+        states=("fresh",),
+        anywhere=True,
+        may_be_missing=True,
+    )

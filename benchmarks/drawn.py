@@ -106,7 +106,17 @@ def _alarms(given: argparse.Namespace) -> list[str]:
     found = []
     for seed in ALARM_SEEDS:
         for threads in THREADS:
-            argv = ("-m", "pytest", "-c", str(suite / "pytest.ini"), str(suite / "test_drawn.py"), "-q", "--tb=no")
+            argv = (
+                "-m",
+                "pytest",
+                "-c",
+                str(suite / "pytest.ini"),
+                str(suite / "test_drawn.py"),
+                "--layer",
+                "drawn",
+                "-q",
+                "--tb=no",
+            )
             own = ("--device", "cpu", "--seed", str(seed))
             # Threads that wait by computing take the time of what runs beside them.
             around = ("env", f"OMP_NUM_THREADS={threads}", "OMP_WAIT_POLICY=PASSIVE")

@@ -125,10 +125,16 @@ class Blocks:
 def listed() -> list[Any]:
     """Return the default cases: [file, id, is it of --quick], in the suite's order; what is asked alone is not."""
     found = []
-    for path in sorted(Path(_SUITE).glob("test_*.py")):
-        cases = importlib.import_module(path.stem).cases.listed(full=False)
-        found += [[path.name, case.id, case.layer in _QUICK] for case in cases if not case.full and not case.alone]
+    for path in sorted(Path(_SUITE).rglob("test_*.py")):
+        name = path.relative_to(_SUITE).as_posix()
+        cases = cases_of(name).listed(full=False)
+        found += [[name, case.id, case.layer in _QUICK] for case in cases if not case.full and not case.alone]
     return found
+
+
+def cases_of(name: str) -> Any:
+    """Return the cases of a file of the suite."""
+    return importlib.import_module(name[: -len(".py")].replace("/", ".")).cases
 
 
 def main() -> None:
@@ -148,7 +154,7 @@ def main() -> None:
         torch.mps.synchronize()
         pipe.write(json.dumps({"id": "", "blocks": blocks.take()}) + "\n")
     watch(digest)
-    cases = {name: {case.id: case for case in importlib.import_module(name[:-3]).cases} for name, _, _ in wanted}
+    cases = {name: {case.id: case for case in cases_of(name)} for name, _, _ in wanted}
     last = ""
     for name, case_id, may_fail in wanted:
         if last not in ("", name):

@@ -33,7 +33,9 @@ def named(kernel: Kernel, step: Step) -> Iterator[Memory]:
     """Yield a launch's memory with its names; behind a table of addresses it is called as the table's field is."""
     for key, buffer in memory_of(step).items():
         own, _, offset = str(key).partition("+")
-        argument = next(each for each in kernel.metadata.arguments if key in (each.name, each.index) or own == each.name)
+        argument = next(
+            each for each in kernel.metadata.arguments if key in (each.name, each.index) or own == each.name
+        )
         if not offset:
             yield Memory(key=key, name=argument.name, type=argument.type, element=argument.element, buffer=buffer)
             continue

@@ -307,7 +307,9 @@ def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift |
     for index, held, width in _indices(kernel, step):
         for moves in _pointed(kernel, step, small, index, _rows_of(held, width), lengths):
             for grown in ({}, *({name: ((at, size, 1),)} for name, at, size, _ in constants)):
-                shift = Shift(axis=0, units=1, unit=0, bytes=moves, words=grown, values={index: every(held.size, width, 1)})
+                shift = Shift(
+                    axis=0, units=1, unit=0, bytes=moves, words=grown, values={index: every(held.size, width, 1)}
+                )
                 if trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small):
                     return shift
     return None

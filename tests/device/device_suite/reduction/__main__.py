@@ -28,6 +28,7 @@ from .rendering import facts_of, render
 from .shrinking import Shrinker, slice_of, written_out
 from .steps import Inexpressible, Program
 
+_SUITE = Path(__file__).parents[2]
 CPU = torch.device("cpu")
 _UNKNOWN_TERMS = 64.0
 MOST_BYTES = 64 << 20
@@ -47,7 +48,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--or-record", action="store_true", help="without the device, or where it is right: the record")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args(argv)
-    module = importlib.import_module(options.file[: -len(".py")])
+    path = next(_SUITE.rglob(options.file), _SUITE / options.file)
+    module = importlib.import_module(".".join(path.relative_to(_SUITE).with_suffix("").parts))
     case = next((one for one in module.cases.listed(full=True) if one.id == options.case), None)
     if case is None:
         return _written(options.output, {"refused": "this torch does not have the case"})

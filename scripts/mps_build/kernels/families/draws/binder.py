@@ -163,9 +163,7 @@ def dirichlet(kernel: Kernel, case: Case) -> Iterator[Program]:
         values = {"output": out, "alpha_in": source, "seed_base_offset": (99, STREAMS[-1][1]), "num_alpha": count}
         # Numbers with one parameter are of one distribution, wherever they stand.
         kinds = len(set(alphas))
-        turned = View(
-            buffer=out.buffer, dtype=out.dtype, shape=(kinds, rows * count // kinds), strides=(1, kinds)
-        )
+        turned = View(buffer=out.buffer, dtype=out.dtype, shape=(kinds, rows * count // kinds), strides=(1, kinds))
         mean = [a / total for a in alphas[:kinds]]
         variance = [a * (total - a) / (total * total * (total + 1)) for a in alphas[:kinds]]
         inputs = {"x": turned, "mean": mean, "variance": variance, "fourth": [4 * v * v for v in variance]}

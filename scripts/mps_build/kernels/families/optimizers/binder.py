@@ -78,7 +78,11 @@ def fused(kernel: Kernel, case: Case) -> Iterator[Program]:
             (tensor,) = tensors
             further = {"numels": [CHUNK], "threadgroup_to_chunk": [1] * len(chunks)}
             growth = Growth(
-                bytes={f"args+{at}": CHUNK * view.dtype.size for name, (at, view) in tensor.items() if name != "state_steps"},
+                bytes={
+                    f"args+{at}": CHUNK * view.dtype.size
+                    for name, (at, view) in tensor.items()
+                    if name != "state_steps"
+                },
                 words={"metadata_args": growing(kernel, "metadata_args", further)},
             )
         label = f"tensors of {lengths}, maximize {maximize}"

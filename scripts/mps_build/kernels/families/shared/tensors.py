@@ -141,5 +141,7 @@ def growing(kernel: Kernel, name: str, value: object) -> Words:
     if dtype is None or not dtype.is_exact:
         raise WrongBinding(f"{name} has no whole numbers that could grow")
     data, size = kernel.pack(name, value), dtype.size
-    words = [(at, size, int.from_bytes(data[at : at + size], "little", signed=True)) for at in range(0, len(data), size)]
+    words = [
+        (at, size, int.from_bytes(data[at : at + size], "little", signed=True)) for at in range(0, len(data), size)
+    ]
     return tuple(each for each in words if each[2])

@@ -2,16 +2,111 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Dict
 
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases, bert
 from device_suite.acts import parameters_and_state
 from device_suite.versions import is_at_least
 
 cases = Cases("regressions")
+Weights = Dict[str, torch.Tensor]
+
+
+def draw_weights(
+    d: Any,
+    *,
+    vocab: int = 50,
+    width: int = 32,
+    inner: int = 64,
+    layers: int = 2,
+    length: int = 24,
+    classes: int = 2,
+    std: float = 0.4,
+) -> Weights:
+    """Return weights wide enough that a fault shows; with BERT's own 0.02 half of the planted ones vanish in noise."""
+    shapes: dict[str, Any] = {"words": (vocab, width), "places": (length, width), "types": (2, width)}
+    for layer in range(layers):
+        for name in ("query", "key", "value", "joined"):
+            shapes[f"{layer}.{name}"] = (width, width)
+        shapes[f"{layer}.up"], shapes[f"{layer}.down"] = (inner, width), (width, inner)
+    shapes["pool"], shapes["classify"] = (width, width), (classes, width)
+    weights = {name: d.normal(*shape) * std for name, shape in shapes.items()}
+    for name in list(shapes):
+        if name not in ("words", "places", "types"):
+            weights[name + ".bias"] = d.normal(shapes[name][0]) * std
+    for name in ["embedded"] + [f"{layer}.{part}" for layer in range(layers) for part in ("attended", "mixed")]:
+        weights[name + ".gain"], weights[name + ".shift"] = d.uniform(0.5, 1.5, width), d.normal(width) * 0.2
+    return weights
+
+
+def draw_batch(d: Any, *, rows: int, length: int, vocab: int = 50) -> Any:
+    """Return (ids, types, mask, labels); rows are padded at their end, the first one is whole."""
+    ids, types = d.integers(1, vocab, rows, length), d.integers(0, 2, rows, length)
+    lengths = d.integers(2, length + 1, rows)
+    lengths[0] = length
+    mask = torch.arange(length)[None, :] < lengths[:, None]
+    return ids * mask, types, mask, d.integers(0, 2, rows)
+
+
+def embed(w: Weights, ids: torch.Tensor, types: torch.Tensor, *, padding: int | None = None) -> torch.Tensor:
+    """Return normalised embeddings, (rows, length, width)."""
+    places = torch.arange(ids.shape[1], device=ids.device)
+    x = (
+        F.embedding(ids, w["words"], padding_idx=padding)
+        + F.embedding(places, w["places"])
+        + F.embedding(types, w["types"])
+    )
+    return normalise(w, "embedded", x)
+
+
+def encode(w: Weights, x: torch.Tensor, mask: torch.Tensor, *, heads: int = 4) -> torch.Tensor:
+    """Return the last hidden states of as many layers as the weights have."""
+    layers = len([name for name in w if name.endswith(".query")])
+    rows, length, width = x.shape
+    hidden = (1.0 - mask[:, None, None, :].to(x.dtype)) * -10000.0
+    for layer in range(layers):
+        q, k, v = (
+            linear(w, f"{layer}.{name}", x).view(rows, length, heads, width // heads).permute(0, 2, 1, 3)
+            for name in ("query", "key", "value")
+        )
+        scores = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(width // heads) + hidden
+        context = torch.matmul(F.softmax(scores, dim=-1), v).permute(0, 2, 1, 3).contiguous().view(rows, length, width)
+        x = normalise(w, f"{layer}.attended", linear(w, f"{layer}.joined", context) + x)
+        y = linear(w, f"{layer}.down", F.gelu(linear(w, f"{layer}.up", x)))
+        x = normalise(w, f"{layer}.mixed", y + x)
+    return x
+
+
+def classify(w: Weights, hidden: torch.Tensor) -> torch.Tensor:
+    """Return logits from the first place of each row."""
+    return linear(w, "classify", torch.tanh(linear(w, "pool", hidden[:, 0])))
+
+
+def logits(w: Weights, ids: torch.Tensor, types: torch.Tensor, mask: torch.Tensor, **options: Any) -> torch.Tensor:
+    return classify(w, encode(w, embed(w, ids, types, padding=options.pop("padding", None)), mask, **options))
+
+
+def linear(w: Weights, name: str, x: torch.Tensor) -> torch.Tensor:
+    return F.linear(x, w[name], w[name + ".bias"])
+
+
+def normalise(w: Weights, name: str, x: torch.Tensor) -> torch.Tensor:
+    return F.layer_norm(x, x.shape[-1:], w[name + ".gain"], w[name + ".shift"], 1e-12)
+
+
+def trainable(w: Weights) -> Weights:
+    """Return the weights as leaves that want gradients."""
+    return {name: tensor.detach().requires_grad_() for name, tensor in w.items()}
+
+
+def gradients(w: Weights) -> dict[str, Any]:
+    """Return each named parameter's gradient, the last layers first: the first that differs is nearest the fault."""
+    return {name: w[name].grad for name in reversed(list(w))}
+
+
 # Gradients of an embedding are added up in any order on a GPU: two calls may differ in the last bits.
 # A whole network adds up thousands of products: K of the bound. A planted one per cent is far above it.
 DEEP = 4096
@@ -20,7 +115,7 @@ FAR = 12.0
 
 
 def _model_and_batch(d: Any) -> Any:
-    return bert.draw_weights(d), bert.draw_batch(d, rows=4 + d.k, length=12 + d.k)
+    return draw_weights(d), draw_batch(d, rows=4 + d.k, length=12 + d.k)
 
 
 # https://github.com/pytorch/pytorch/issues/82707: BERT fine-tuning on GLUE MRPC learns far worse on mps than on cpu
@@ -29,21 +124,21 @@ def _model_and_batch(d: Any) -> Any:
     issue="82707",
     terms=DEEP,
     factor=FAR,
-    make=lambda d: (bert.draw_weights(d), [bert.draw_batch(d, rows=3 + d.k, length=n) for n in (12, 7, 12)]),
+    make=lambda d: (draw_weights(d), [draw_batch(d, rows=3 + d.k, length=n) for n in (12, 7, 12)]),
 )
 def _logits_at_three_padded_lengths(weights: Any, batches: Any) -> Any:
-    return [bert.logits(weights, ids, types, mask) for ids, types, mask, _ in batches]
+    return [logits(weights, ids, types, mask) for ids, types, mask, _ in batches]
 
 
 @cases.case(
     "82707-t2-every-gradient", issue="82707", terms=DEEP, factor=FAR, deterministic=False, make=_model_and_batch
 )
 def _every_named_gradient_of_the_first_step(weights: Any, batch: Any) -> Any:
-    w = bert.trainable(weights)
+    w = trainable(weights)
     ids, types, mask, labels = batch
-    loss = F.cross_entropy(bert.logits(w, ids, types, mask), labels)
+    loss = F.cross_entropy(logits(w, ids, types, mask), labels)
     loss.backward()
-    return loss, bert.gradients(w)
+    return loss, gradients(w)
 
 
 # https://github.com/pytorch/pytorch/issues/183825: layer_norm parameter gradients wrong and nondeterministic when
@@ -57,26 +152,26 @@ def _every_named_gradient_of_the_first_step(weights: Any, batch: Any) -> Any:
     make=_model_and_batch,
 )
 def _the_first_layer_norm_has_an_input_without_gradient(weights: Any, batch: Any) -> Any:
-    w = bert.trainable(weights)
+    w = trainable(weights)
     ids, types, mask, labels = batch
     with torch.no_grad():
         x = F.embedding(ids, w["words"]) + F.embedding(types, w["types"])
-    hidden = bert.encode(w, bert.normalise(w, "embedded", x), mask)
-    loss = F.cross_entropy(bert.classify(w, hidden), labels)
+    hidden = encode(w, normalise(w, "embedded", x), mask)
+    loss = F.cross_entropy(classify(w, hidden), labels)
     loss.backward()
-    return loss, {name: grad for name, grad in bert.gradients(w).items() if name not in ("words", "types", "places")}
+    return loss, {name: grad for name, grad in gradients(w).items() if name not in ("words", "types", "places")}
 
 
 def _adamw(weights: Any, batches: Any, *, transposed: bool, **options: Any) -> Any:
     before = {name: tensor.clone() for name, tensor in weights.items()}
     if transposed:  # parameters that lie transposed in memory: their optimiser state does too
         weights = {n: t.t().contiguous().t() if t.dim() == 2 else t for n, t in weights.items()}
-    w = bert.trainable(weights)
+    w = trainable(weights)
     optimiser = torch.optim.AdamW(list(w.values()), lr=0.02, weight_decay=0.1, **options)
     losses = []
     for ids, types, mask, labels in batches:
         optimiser.zero_grad()
-        loss = F.cross_entropy(bert.logits(w, ids, types, mask), labels)
+        loss = F.cross_entropy(logits(w, ids, types, mask), labels)
         loss.backward()
         optimiser.step()
         losses.append(loss.detach())
@@ -90,9 +185,7 @@ def _adamw(weights: Any, batches: Any, *, transposed: bool, **options: Any) -> A
 
 
 def _steps(d: Any) -> Any:
-    return bert.draw_weights(d, layers=1, width=16, inner=32), [
-        bert.draw_batch(d, rows=4 + d.k, length=8) for _ in range(2)
-    ]
+    return draw_weights(d, layers=1, width=16, inner=32), [draw_batch(d, rows=4 + d.k, length=8) for _ in range(2)]
 
 
 # Adam divides by the root of the second moment: after one step every element moves by lr whatever its gradient,
@@ -126,9 +219,9 @@ for _name, _options, _since in (
     make=_model_and_batch,
 )
 def _padding_row_gets_no_gradient_and_ignored_labels_no_loss(weights: Any, batch: Any) -> Any:
-    w = bert.trainable(weights)
+    w = trainable(weights)
     ids, types, mask, _ = batch
-    hidden = bert.encode(w, bert.embed(w, ids, types, padding=0), mask)
+    hidden = encode(w, embed(w, ids, types, padding=0), mask)
     tokens = F.linear(hidden, w["words"][:11], w["pool.bias"][:11])
     labels = torch.where(mask & (ids % 3 != 0), ids % 11, torch.full_like(ids, -100))
     loss = F.cross_entropy(tokens.view(-1, 11), labels.view(-1), ignore_index=-100)
@@ -188,16 +281,16 @@ def _dropout_keeps_its_share_and_its_mask(bench: Any) -> None:
     factor=FAR,
     deterministic=False,
     make=lambda d: (
-        [bert.draw_weights(d, width=w, inner=i, layers=1) for w, i in ((32, 64), (16, 48))],
-        [bert.draw_batch(d, rows=rows + d.k, length=9) for rows in (8, 3)],
+        [draw_weights(d, width=w, inner=i, layers=1) for w, i in ((32, 64), (16, 48))],
+        [draw_batch(d, rows=rows + d.k, length=9) for rows in (8, 3)],
     ),
 )
 def _a_second_model_in_the_same_process(models: Any, batches: Any) -> Any:
     answers = []
     for weights in models:
         for ids, types, mask, labels in batches:
-            w = bert.trainable(weights)
-            F.cross_entropy(bert.logits(w, ids, types, mask), labels).backward()
+            w = trainable(weights)
+            F.cross_entropy(logits(w, ids, types, mask), labels).backward()
             answers.append([w["0.query"].grad, w["words"].grad, w["classify"].grad])
     return answers
 
@@ -233,20 +326,20 @@ def _pairs(generator: torch.Generator, count: int) -> Any:
     return ids, types, ids != 0, labels
 
 
-def _weights(generator: torch.Generator) -> bert.Weights:
+def _weights(generator: torch.Generator) -> Weights:
     class _Narrow:
         normal = staticmethod(lambda *shape: torch.randn(shape, generator=generator))
         uniform = staticmethod(lambda low, high, *shape: torch.ones(shape))
 
-    drawn = bert.draw_weights(_Narrow, vocab=FIRST + 2 * WORDS, width=64, inner=64, length=LENGTH, std=SPREAD)
+    drawn = draw_weights(_Narrow, vocab=FIRST + 2 * WORDS, width=64, inner=64, length=LENGTH, std=SPREAD)
     near = drawn["words"][FIRST : FIRST + WORDS] + 0.1 * SPREAD * torch.randn(WORDS, 64, generator=generator)
     drawn["words"][FIRST + WORDS :] = near
     return {n: torch.zeros_like(t) if n.endswith((".bias", ".shift")) else t for n, t in drawn.items()}
 
 
-def _train(run: Any, weights: bert.Weights, train: Any, test: Any, steps: int = STEPS) -> Any:
+def _train(run: Any, weights: Weights, train: Any, test: Any, steps: int = STEPS) -> Any:
     """Return (losses of the first steps, first gradients by name, accuracy on the test pairs after `steps`)."""
-    w = bert.trainable(run.bring(weights))
+    w = trainable(run.bring(weights))
     ids, types, mask, labels = run.bring(train)
     # Each step of the others has factors of its own, and with them graphs of its own: t4 asks for those.
     fused = {"fused": True} if is_at_least("2.5") else {}
@@ -257,16 +350,16 @@ def _train(run: Any, weights: bert.Weights, train: Any, test: Any, steps: int = 
             group["lr"] = RATE * min((step + 1) / 40, (STEPS - step) / (STEPS - 40))
         chosen = slice(step * BATCH % len(labels), step * BATCH % len(labels) + BATCH)
         optimiser.zero_grad()
-        loss = F.cross_entropy(bert.logits(w, ids[chosen], types[chosen], mask[chosen]), labels[chosen])
+        loss = F.cross_entropy(logits(w, ids[chosen], types[chosen], mask[chosen]), labels[chosen])
         loss.backward()
         if step == 0:
-            first = {name: grad.clone() for name, grad in bert.gradients(w).items()}
+            first = {name: grad.clone() for name, grad in gradients(w).items()}
         optimiser.step()
         if step < COMPARED_STEPS:
             losses.append(loss.detach())
     ids, types, mask, labels = run.bring(test)
     with torch.no_grad():
-        accuracy = (bert.logits(w, ids, types, mask).argmax(-1) == labels).float().mean()
+        accuracy = (logits(w, ids, types, mask).argmax(-1) == labels).float().mean()
     return [loss.item() for loss in losses], {name: grad.cpu() for name, grad in first.items()}, accuracy.item()
 
 

@@ -1,4 +1,4 @@
-"""Sparse tensors of coordinates in every form: read, changed, computed with, brought elsewhere; gradients."""
+"""Sparse tensors: of coordinates and of compressed rows; read, changed, computed with, brought elsewhere."""
 
 from __future__ import annotations
 
@@ -9,13 +9,78 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
 from device_suite.acts import backward, leaf
 from device_suite.answers import attempt
 from device_suite.limits import each
-from device_suite.sparse import KINDS, made, shape_of, told
 
 cases = Cases("scenarios")
+# (shape, sides that are sparse, places): in any order, some places several times.
+_PLACES: dict[str, tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]] = {
+    "alone": ((4, 6), ((3, 0, 3, 1, 0), (5, 2, 1, 4, 0))),
+    "equal": ((4, 6), ((3, 0, 3, 1, 3, 0), (5, 2, 5, 4, 5, 2))),
+    "one-place": ((4, 6), ((2, 2, 2), (3, 3, 3))),
+    "ends": ((4, 6), ((3, 0), (5, 0))),
+    "row": ((1, 6), ((0, 0, 0, 0), (4, 1, 4, 0))),
+    "column": ((5, 1), ((4, 0, 4), (0, 0, 0))),
+    "nothing": ((4, 6), ((), ())),
+    "no-rows": ((0, 6), ((), ())),
+    "no-columns": ((4, 0), ((), ())),
+    "rows": ((4, 6), ((2, 0, 2, 3),)),
+    "rows-nothing": ((4, 6), ((),)),
+    "rows-no-columns": ((4, 0), ((2, 0, 2),)),
+    "line": ((7,), ((6, 0, 6, 2),)),
+    "deep": ((2, 3, 4), ((1, 0, 1, 0, 1), (2, 0, 2, 1, 0), (3, 0, 3, 2, 1))),
+    "deep-rows": ((3, 2, 4), ((2, 0, 2),)),
+    "deep-lines": ((3, 2, 4), ((2, 0, 2, 1), (1, 0, 1, 1))),
+    "no-dimensions": ((), ()),
+}
+KINDS = (*_PLACES, "coalesced", "rows-coalesced", "deep-coalesced", "stepped")
+_LIKE = {"coalesced": "equal", "rows-coalesced": "rows", "deep-coalesced": "deep", "stepped": "equal"}
+
+
+def shape_of(kind: str) -> tuple[int, ...]:
+    """Return the shape of a kind."""
+    return _PLACES[_LIKE.get(kind, kind)][0]
+
+
+def made(kind: str, numbers: torch.Tensor) -> torch.Tensor:
+    """Return a sparse tensor of a kind, of the dtype and on the device of some numbers (72 are enough)."""
+    shape, sides = _PLACES[_LIKE.get(kind, kind)]
+    count = len(sides[0]) if sides else 2
+    places = torch.tensor(sides, dtype=torch.int64, device=numbers.device).reshape(len(sides), count)
+    rest = shape[len(sides) :]
+    step = 2 if kind == "stepped" else 1
+    length = count * int(torch.Size(rest).numel())
+    values = numbers[: length * step : step].reshape(count, *rest)
+    if kind == "stepped":  # neither the places nor the values lie one after another
+        places = places.t().contiguous().t()
+    found = torch.sparse_coo_tensor(places, values, shape)
+    return found.coalesce() if kind.endswith("coalesced") else found
+
+
+def told(answer: Any) -> Any:
+    """Return what is defined of an answer: of a sparse one its numbers, its form, and its order where it says so."""
+    if isinstance(answer, (list, tuple)):
+        return [told(one) for one in answer]
+    if not isinstance(answer, torch.Tensor) or answer.layout == torch.strided:
+        return answer
+    if answer.layout != torch.sparse_coo:
+        return [answer.to_dense(), str((answer.layout, tuple(answer.shape)))]
+    form = (
+        tuple(answer.shape),
+        answer.sparse_dim(),
+        answer.dense_dim(),
+        not answer.is_coalesced() or _in_order(answer),
+    )
+    return [answer.to_dense(), str(form)]
+
+
+def _in_order(one: torch.Tensor) -> bool:
+    """Say whether the places of a tensor that is coalesced come in order, each of them once."""
+    places = one._indices().t().tolist()
+    return all(first < second for first, second in zip(places, places[1:]))
+
+
 _DTYPES = (
     *(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),
     *(torch.bool, torch.complex64),
@@ -263,4 +328,121 @@ for _dtype in (torch.float32,):
         states=("fresh",),
         anywhere=True,
         may_be_missing=True,
+    )
+
+
+_BLOCKS: dict[str, Any] = {"csr": None, "csc": None, "bsr": (2, 3), "bsc": (2, 3)}
+
+
+def _members(y: torch.Tensor) -> Any:
+    if y.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [y.crow_indices(), y.col_indices(), y.values()]
+    return [y.ccol_indices(), y.row_indices(), y.values()]
+
+
+def _built(layout: str, x: torch.Tensor, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+    """Return a tensor of (4, 6) by its factory: a line without entries, one with several."""
+    block = _BLOCKS[layout]
+    places = {"csr": (0, 2, 2, 3, 5), "csc": (0, 1, 1, 3, 3, 4, 5), "bsr": (0, 1, 3), "bsc": (0, 2, 3)}[layout]
+    others = {"csr": (1, 5, 0, 2, 3), "csc": (2, 0, 3, 1, 3), "bsr": (1, 0, 1), "bsc": (0, 1, 0)}[layout]
+    values = x.flatten()[:5] if block is None else x.flatten()[:18].reshape(3, *block)
+    made = getattr(torch, f"sparse_{layout}_tensor")
+    return made(  # type: ignore[no-any-return]
+        torch.tensor(places, dtype=dtype, device=x.device), torch.tensor(others, dtype=dtype, device=x.device), values,
+        (4, 6),
+    )  # fmt: skip
+
+
+# y is compressed, of (4, 6); x is dense, of the same shape.
+_COMPRESSED_FORMS: dict[str, Any] = {
+    "dense": lambda y, x: y.to_dense(),
+    "members": lambda y, x: _members(y),
+    "form": lambda y, x: str((y.layout, tuple(y.shape), y._nnz(), y.dense_dim(), y.sparse_dim(), y.is_sparse_csr)),
+    "coordinates": lambda y, x: y.to_sparse(),
+    "coordinates-members": lambda y, x: [(s := y.to_sparse()).indices(), s.values(), str(s.is_coalesced())],
+    "brought": lambda y, x: [y.cpu().to(y.device), y.clone(), y.detach()],
+    "pickled": lambda y, x: pickle.loads(pickle.dumps(y)),
+    "others": lambda y, x: [
+        y.to_sparse_csr(),
+        y.to_sparse_csc(),
+        y.to_sparse_bsr((2, 2)),
+        y.to_sparse_bsc((1, 3)),
+    ],
+    "dtypes": lambda y, x: [y.float(), y.half(), y.int(), y.to(torch.complex64)],
+    "turned": lambda y, x: [y.t(), y.transpose(0, 1), y.mT],
+    "mm": lambda y, x: [y @ x.mT, torch.mm(y, x.mT.contiguous()), torch.sparse.mm(y, x.mT)],
+    "dense-mm": lambda y, x: x.mT @ y,
+    "mv": lambda y, x: [y @ x[0], torch.mv(y, x.mT[:, 1])],
+    "addmm": lambda y, x: [torch.addmm(x @ x.mT, y, x.mT, beta=b, alpha=a) for b, a in ((1, 1), (0, 2), (0.5, -1))],
+    "addmv": lambda y, x: torch.addmv(x[:, 0], y, x[0], beta=0.5, alpha=2),
+    "mm-two": lambda y, x: y @ y.t(),
+    "add": lambda y, x: [y + y, y.add(y, alpha=2)],
+    "add-dense": lambda y, x: [x + y, x.add(y, alpha=3)],
+    "mul": lambda y, x: [y * 2, 3 * y],
+    "mul-dense": lambda y, x: y * x,
+    "neg": lambda y, x: -y,
+    "mul-two": lambda y, x: y * y,
+    "sum": lambda y, x: y.sum(),
+    "sum-sides": lambda y, x: [y.sum(0, keepdim=True), y.sum(1, keepdim=True)],
+    "functions": lambda y, x: [getattr(y, name)() for name in ("abs", "sin", "sign", "neg", "floor", "relu", "tanh")],
+    "in-place": lambda y, x: [y.clone().mul_(3), y.clone().zero_(), y.clone().neg_(), y.clone().abs_()],
+    "values": lambda y, x: [(z := y.clone()).values().mul_(2), z],
+    "copy_": lambda y, x: y.clone().copy_(y * 2),
+    "alike": lambda y, x: torch.empty_like(y).copy_(y),
+    "select": lambda y, x: [y.select(0, 1), y.select(1, -1), y[2]],
+    "mask": lambda y, x: x.sparse_mask(y),
+}
+_FROM: dict[str, Any] = {
+    "csr": lambda x: x.to_sparse_csr(),
+    "csc": lambda x: x.to_sparse_csc(),
+    "bsr": lambda x: x.to_sparse_bsr((2, 3)),
+    "bsr-one": lambda x: x.to_sparse_bsr((1, 1)),
+    "bsc": lambda x: x.to_sparse_bsc((4, 2)),
+    "layout": lambda x: x.to_sparse(layout=torch.sparse_csr),
+    "layout-blocks": lambda x: x.to_sparse(layout=torch.sparse_bsr, blocksize=(2, 2)),
+    "dense-sides": lambda x: x.unsqueeze(-1).expand(*x.shape, 2).to_sparse_csr(dense_dim=1),
+    "batch": lambda x: torch.stack([x, x * 2]).to_sparse_csr(),
+    "nothing": lambda x: (x * 0).to_sparse_csr(),
+    "nothing-blocks": lambda x: (x * 0).to_sparse_bsr((2, 3)),
+    "no-rows": lambda x: x[:0].to_sparse_csr(),
+    "no-columns": lambda x: x[:, :0].to_sparse_csr(),
+    "row": lambda x: x[1:2].to_sparse_csr(),
+    "column": lambda x: x[:, 4:5].to_sparse_csc(),
+    "turned": lambda x: x.t().to_sparse_csr(),
+}
+
+
+def _told_of(y: torch.Tensor) -> Any:
+    return [_members(y), told(y), told(y.to_sparse())]
+
+
+def _asked_compressed(layout: str, x: torch.Tensor) -> Any:
+    x = x[:4]
+    y = _built(layout, x)
+    return each({name: lambda form=form: told(form(y, x)) for name, form in _COMPRESSED_FORMS.items()})
+
+
+def _started(x: torch.Tensor) -> Any:
+    return {
+        **each({name: lambda form=form: _told_of(form(x[:4] * (x[:4].abs() > 1))) for name, form in _FROM.items()}),
+        **each({f"built-{name}": lambda name=name: _told_of(_built(name, x, torch.int32)) for name in _BLOCKS}),
+    }
+
+
+for _dtype in (torch.float32, torch.int64):
+    _fields: Any = {"terms": 64, "floor": 1.0, "states": ("fresh",), "anywhere": True, "may_be_missing": True}
+    for _layout in _BLOCKS if _dtype == torch.float32 else ("csr",):
+        cases.add(
+            f"layout-sparse-{_layout}-{str(_dtype)[6:]}",
+            lambda x, layout=_layout: _asked_compressed(layout, x),
+            make=lambda d, dtype=_dtype: (d.of(dtype, 4, 6),),
+            since="2.10",
+            **_fields,
+        )
+    cases.add(
+        f"layout-sparse-compressed-{str(_dtype)[6:]}",
+        _started,
+        make=lambda d, dtype=_dtype: (d.of(dtype, 4, 6),),
+        since="2.10",
+        **_fields,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from device_suite import Cases
 from device_suite.acts import backward, leaf
 from device_suite.answers import attempt
 from device_suite.limits import each

@@ -81,7 +81,7 @@ def _fine_tune(foreach: bool | None) -> Any:
 # https://github.com/pytorch/pytorch/issues/82707: BERT fine-tuning on GLUE MRPC learns far worse on mps than on cpu
 # https://github.com/pytorch/pytorch/issues/17971: DistilBERT emotion classification: F1 about 0.3 on mps vs 0.92 on
 # cpu
-for _issue, _classes, _name in (("82707", 2, "loop"), ("17971", 6, "foreach")):
+for _issue, _classes, _name in (("17971", 6, "foreach"),):
     cases.add(
         f"issue-{_issue}-{_name}",
         _fine_tune(_name == "foreach"),

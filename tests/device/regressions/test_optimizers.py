@@ -79,7 +79,7 @@ def _maker(name: str, **arguments: Any) -> Any:
     return lambda parameters: getattr(torch.optim, name)(parameters, **arguments)
 
 
-_KINDS = {"loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}, "default": {}}
+_KINDS = {"loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
 
 
 def _add(issue: str, name: str, kind: str, terms: int = 16, **arguments: Any) -> None:
@@ -93,11 +93,11 @@ def _add(issue: str, name: str, kind: str, terms: int = 16, **arguments: Any) ->
     )
 
 
-for _kind in _KINDS:
+for _kind in ("loop", "foreach", "fused"):
     _add("elana-blog-2025", "AdamW", _kind, lr=0.05, weight_decay=0.1, betas=(0.75, 0.875))
     _add("elana-blog-2025", "Adam", _kind, lr=0.05, betas=(0.5, 0.75))
 # https://github.com/pytorch/pytorch/issues/77988: x.add_(-lr*grad) wrong on mps
-for _kind in ("loop", "foreach", "default"):
+for _kind in ("loop", "foreach"):
     _add("77988", "SGD", _kind, lr=0.1, momentum=0.9)
 _add("77988", "SGD", "fused", lr=0.1, momentum=0.9, weight_decay=0.01)
 

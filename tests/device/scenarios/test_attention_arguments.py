@@ -20,13 +20,11 @@ _GQA = "enable_gqa" in str(getattr(getattr(F, "scaled_dot_product_attention", No
 # Queries, keys, width of queries and values, heads of queries and of keys and values.
 SIZES = {
     "square": (7, 7, 8, 8, 4, 4),
-    "one_key": (6, 1, 8, 8, 2, 2),
     "odd": (5, 6, 7, 7, 3, 3),
     "grouped": (6, 6, 8, 8, 4, 2),
     "narrow_values": (5, 6, 16, 4, 2, 2),
-    "wide_heads": (3, 33, 128, 128, 2, 2),
 }
-MASKS = ("none", "causal", "bool", "float_rows", "keys", "expanded", "all_rows")
+MASKS = ("none", "causal", "float_rows", "keys", "expanded", "all_rows")
 
 
 def _mask(kind: str, draws: torch.Tensor, dtype: torch.dtype) -> Any:
@@ -148,12 +146,9 @@ def _ranks(q: Any, k: Any) -> Any:
 # Sizes of batches and heads that broadcast: of queries, of keys, of values.
 _BROADCAST = {
     "keys": ((2, 3, 5, 8), (1, 3, 6, 8), (1, 3, 6, 8)),
-    "heads": ((2, 3, 5, 8), (2, 1, 6, 8), (2, 1, 6, 8)),
     "values": ((2, 3, 5, 8), (2, 3, 6, 8), (1, 1, 6, 8)),
     "queries": ((1, 1, 5, 8), (2, 3, 6, 8), (2, 3, 6, 8)),
-    "crossed": ((2, 1, 5, 8), (1, 3, 6, 8), (2, 3, 6, 4)),
     "ranks": ((2, 3, 5, 8), (3, 6, 8), (6, 8)),
-    "batch": ((2, 5, 8), (1, 6, 8), (6, 8)),
     "deep": ((2, 1, 3, 5, 8), (1, 2, 3, 6, 8), (2, 2, 1, 6, 8)),
 }
 _MASKED: dict[str, Any] = {
@@ -212,7 +207,7 @@ _MODULE: dict[str, tuple[Any, ...]] = {
     "own_widths": (False, True),
     "padding": ("none", "bool", "rows"),
     "mask": ("none", "bool", "float", "causal"),
-    "weights": ("averaged", "each", "none"),
+    "weights": ("averaged", "none"),
     "training": (True, False),
     "itself": (False, True),
 }

@@ -204,7 +204,7 @@ def _greedy_generation_with_a_cache(weights: Any, ids: Any) -> Any:
     with torch.no_grad():
         logits, caches = module(ids)
         chosen, told = ids, [logits[:, -1]]
-        for _ in range(8):
+        for _ in range(2):
             chosen = torch.cat([chosen, told[-1].argmax(-1, keepdim=True)], dim=1)
             logits, caches = module(chosen[:, -1:], caches=caches)
             told.append(logits[:, -1])

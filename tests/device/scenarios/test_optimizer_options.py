@@ -21,18 +21,8 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, tuple[Any, ...]]]] = {
     "SGD": ({"lr": 0.1}, {"momentum": (None, 0.9), "dampening": (None, 0.5), "nesterov": (False, True)}),
     "Adam": ({"lr": 0.05, **_EPS}, {"betas": (None, (0.75, 0.875)), "amsgrad": (False, True)}),
     "AdamW": ({"lr": 0.05, **_EPS}, {"betas": (None, (0.5, 0.75)), "amsgrad": (False, True)}),
-    "NAdam": (
-        {"lr": 0.05, **_EPS},
-        {"betas": (None, (0.75, 0.875)), "momentum_decay": (None, 0.5), "decoupled_weight_decay": (False, True)},
-    ),
-    "RAdam": ({"lr": 0.05, **_EPS}, {"betas": (None, (0.75, 0.875)), "decoupled_weight_decay": (False, True)}),
-    "Adamax": ({"lr": 0.05, **_EPS}, {"betas": (None, (0.75, 0.875))}),
     "Adagrad": ({"lr": 0.05, **_EPS}, {"lr_decay": (None, 0.5), "initial_accumulator_value": (None, 0.25)}),
-    "Adadelta": ({"lr": 0.5, **_EPS}, {"rho": (None, 0.5)}),
     "RMSprop": ({"lr": 0.01, **_EPS}, {"momentum": (None, 0.5), "centered": (False, True), "alpha": (None, 0.75)}),
-    "ASGD": ({"lr": 0.05}, {"lambd": (None, 0.125), "alpha": (None, 0.5), "t0": (None, 1.0)}),
-    "Rprop": ({"lr": 0.05}, {"etas": (None, (0.25, 1.5)), "step_sizes": (None, (1e-3, 0.0625))}),
-    "Adafactor": ({"lr": 0.05}, {"beta2_decay": (None, -0.5), "d": (None, 2.0)}),
 }
 COMMON: dict[str, tuple[Any, ...]] = {
     "weight_decay": (None, 0.125),
@@ -40,7 +30,7 @@ COMMON: dict[str, tuple[Any, ...]] = {
     "way": ("loop", "foreach", "fused", "capturable"),
     "tensor_lr": (False, True),
     "layout": ("contiguous", "transposed"),
-    "gradients": ("plain", "strided", "one_missing"),
+    "gradients": ("strided", "one_missing"),
     "dtype": (torch.float32,),
 }
 _WAYS = {"loop": "foreach", "foreach": "foreach", "fused": "fused", "capturable": "capturable"}

@@ -59,25 +59,19 @@ def _scaled(x: torch.Tensor, **options: Any) -> Any:
 
 _FORMS: dict[str, Callable[[torch.Tensor], Any]] = {
     "attention_masked": _attention(attn_mask=_causal),
-    "attention_both": _attention(attn_mask=_causal, key_padding_mask=_padded),
     "scaled_causal": lambda x: _scaled(x, is_causal=True),
     "encoder": lambda x: _trained(
         nn.TransformerEncoderLayer(8, 2, 16, NOTHING, batch_first=True), x, lambda m, x: m(x, src_mask=_causal(x))
-    ),
-    "decoder": lambda x: _trained(
-        nn.TransformerDecoderLayer(8, 2, 16, NOTHING, batch_first=True),
-        x,
-        lambda m, x: m(x, x.flip(1), tgt_mask=_causal(x)),
     ),
     **{
         name.lower(): lambda x, name=name: _trained(
             getattr(nn, name)(8, 5, 2, dropout=NOTHING, batch_first=True, bidirectional=True), x, lambda m, x: m(x)[0]
         )
-        for name in ("LSTM", "GRU")
+        for name in ("LSTM",)
     },
     **{
         name: lambda x, name=name: _trained(getattr(nn, name)(NOTHING), x, lambda m, x: m(x.tanh()))
-        for name in ("Dropout", "Dropout1d")
+        for name in ("Dropout1d",)
     },
     "in_place": lambda x: _trained(nn.Dropout(NOTHING, inplace=True), x, lambda m, x: m(x * 1)),
     "leaky": lambda x: _trained(nn.RReLU(0.25, 0.25), x, lambda m, x: m(x.sin())),
@@ -102,8 +96,6 @@ _SWITCHED: dict[str, Callable[[], nn.Module]] = {
     "lstm": lambda: nn.LSTM(8, 5, 2, dropout=0.5, batch_first=True),
     "encoder": lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.5, batch_first=True),
     "linear": lambda: nn.Sequential(nn.Linear(8, 6), nn.Dropout(0.5), nn.ReLU(), nn.Linear(6, 3)),
-    "convolution": lambda: nn.Sequential(nn.Conv1d(6, 4, 3), nn.Dropout1d(0.5), nn.Conv1d(4, 2, 1)),
-    "batch_norm": lambda: nn.Sequential(nn.Conv1d(6, 4, 3), nn.BatchNorm1d(4), nn.Dropout(0.5)),
 }
 
 

@@ -122,22 +122,12 @@ def _small_writes(x: torch.Tensor, y: torch.Tensor, offset: int, step: int) -> A
         "zero": lambda v: v.zero_(),
         "copy": lambda v: v.copy_(values),
         "put": lambda v: v.index_put_((places,), values[:3]),
-        "put_more": lambda v: v.index_put_((places,), values[:3], accumulate=True),
         "scatter": lambda v: v.scatter_(0, places, values[:3]),
-        "scatter_add": lambda v: v.scatter_add_(0, places, values[:3]),
         "index_add": lambda v: v.index_add_(0, places, values[:3]),
-        "index_fill": lambda v: v.index_fill_(0, places, 1),
-        "index_copy": lambda v: v.index_copy_(0, places, values[:3]),
         "masked_fill": lambda v: v.masked_fill_(mask, 1),
-        "masked_scatter": lambda v: v.masked_scatter_(mask, values),
-        "where": lambda v: v.copy_(torch.where(mask, v, values)),
-        "logical": lambda v: v.logical_xor_(values),
         "add": lambda v: v.add_(values),
-        "mul": lambda v: v.mul_(values),
-        "equal": lambda v: v.eq_(values),
         "out": lambda v: torch.mul(values, values, out=v),
         "set": lambda v: v.__setitem__(slice(2, 5), values[2:5]),
-        "cat": lambda v: torch.cat([values[:3], values[3:]], out=v) if step == 1 else v,
     }
     answers = {}
     for name, write in writes.items():
@@ -155,7 +145,7 @@ def _small_writes(x: torch.Tensor, y: torch.Tensor, offset: int, step: int) -> A
 
 
 for _dtype in _SMALL:
-    for _offset, _step in ((1, 1), (2, 3), (3, 1)):
+    for _offset, _step in ((1, 1), (2, 3)):
         cases.add(
             f"transfer-small-view-{short(_dtype)}-{_offset}-{_step}",
             lambda x, y, offset=_offset, step=_step: _small_writes(x, y, offset, step),

@@ -41,18 +41,6 @@ def _hooked(x: torch.Tensor) -> Any:
     return [seen, start.grad, middle.grad]
 
 
-def _averaged(x: torch.Tensor) -> Any:
-    module = filled(nn.Linear(5, 4), x)
-    mean = torch.optim.swa_utils.AveragedModel(module)
-    moving = torch.optim.swa_utils.AveragedModel(module, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.75))
-    for step in range(3):
-        with torch.no_grad():
-            module.weight.add_(step + 1)
-        mean.update_parameters(module)
-        moving.update_parameters(module)
-    return [list(mean.module.parameters()), list(moving.module.parameters()), mean.n_averaged.item()]
-
-
 def _scheduled(x: torch.Tensor) -> Any:
     module = filled(nn.Linear(5, 4), x)
     optimiser = torch.optim.SGD(module.parameters(), lr=0.5, momentum=0.5)
@@ -91,34 +79,14 @@ def _sequences(x: torch.Tensor) -> Any:
     return [padded, one.data, back, sizes, *packed.unpad_sequence(padded, lengths, batch_first=True)]
 
 
-def _initial(x: torch.Tensor) -> Any:
-    def made(fill: Any, *shape: int) -> torch.Tensor:
-        return fill(torch.empty(shape, dtype=x.dtype, device=x.device))
-
-    square = made(nn.init.orthogonal_, 6, 6)
-    wide = made(nn.init.orthogonal_, 3, 6)
-    uniform, normal = made(nn.init.xavier_uniform_, 64, 64), made(nn.init.kaiming_normal_, 64, 64)
-    sparse = made(lambda one: nn.init.sparse_(one, 0.5), 8, 6)
-    return {
-        "exact": [made(nn.init.eye_, 3, 4), made(nn.init.dirac_, 3, 3, 3), made(nn.init.ones_, 2, 2)],
-        "grouped": made(lambda one: nn.init.dirac_(one, 2), 4, 2, 3, 3),
-        "orthogonal": [square @ square.mT, wide @ wide.mT],
-        "bounds": [bool(uniform.abs().max() <= (6 / 128) ** 0.5), bool((normal.std() - (2 / 64) ** 0.5).abs() < 0.02)],
-        "sparse": [(sparse == 0).sum(0), bool(made(nn.init.trunc_normal_, 99).abs().max() <= 2)],
-    }
-
-
 _WRAPPED: dict[str, Any] = {
-    "weight_norm": lambda x: _parametrized(parametrizations.weight_norm, x),
     "spectral_norm": lambda x: _parametrized(parametrizations.spectral_norm, x),
     "vector": lambda x: nn.utils.parameters_to_vector(filled(nn.Linear(5, 4), x).parameters()),
     "hooks": _hooked,
-    "averages": _averaged,
     "schedule": _scheduled,
     "grown": _grown,
     "batches": _batches,
     "sequences": _sequences,
-    "initial": _initial,
     "checkpoint": lambda x: learned(_Checkpointed(filled(nn.Sequential(nn.Linear(5, 4), nn.GELU()), x)), x),
     "state": lambda x: filled(nn.LSTM(5, 3), x).load_state_dict(
         {n: p.cpu() * 2 for n, p in filled(nn.LSTM(5, 3), x).state_dict().items()}

@@ -10,7 +10,6 @@ from ..program.launch import Step, Words, memory_of
 from .left import BadReport, Left, check_numbers, troubles_of
 from .troubles import Compiled, Trouble
 
-
 # A launch here is a few threadgroups: what takes longer runs wild, and would fill the memory.
 PATIENCE = 250
 

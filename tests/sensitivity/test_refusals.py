@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from device_suite import macos
-from device_suite.answers import attempt, says_missing
-from device_suite.cases import Case
-from device_suite.compare import Mismatch
-from device_suite.runs import Bench
-from device_suite.states import Refused, run_case
+from engine import versions as macos
+from engine.answers import attempt, says_missing
+from engine.cases import Case
+from engine.compare import Mismatch
+from engine.runs import Bench
+from engine.states import Refused, run_case
 
 
 def _pair(refused: tuple[torch.dtype, ...] = ()) -> Case:

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.acts import backward, leaf, parameters_and_state
+from engine import Cases
+from engine.acts import backward, leaf, parameters_and_state
 
 cases = Cases("regressions")
 WIDTH, HEADS, VOCABULARY = 24, 3, 37

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from device_suite import Cases
+from engine import Cases
 
 cases = Cases("regressions")
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.acts import backward, leaf
+from engine import Cases
+from engine.acts import backward, leaf
 
 cases = Cases("regressions")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from device_suite import Cases
-from device_suite.acts import leaf, parameters_and_state
+from engine import Cases
+from engine.acts import leaf, parameters_and_state
 
 cases = Cases("regressions")
 

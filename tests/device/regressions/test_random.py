@@ -8,8 +8,8 @@ from typing import Any, Callable
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.random_checks import demand_same_numbers
+from engine import Cases
+from engine.random_numbers import demand_same_numbers
 
 cases = Cases("regressions")
 COUNT = 4096

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from device_suite import Cases
-from device_suite.compare import Leaf, bits_differ
+from engine import Cases
+from engine.compare import Leaf, bits_differ
 
 cases = Cases("regressions")
 INTEGERS = (torch.int8, torch.int64, torch.uint8)

@@ -8,9 +8,9 @@ from typing import Any, Dict
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.acts import parameters_and_state
-from device_suite.versions import is_at_least
+from engine import Cases
+from engine.acts import parameters_and_state
+from engine.versions import is_at_least
 
 cases = Cases("regressions")
 Weights = Dict[str, torch.Tensor]

@@ -8,10 +8,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.acts import derived, leaf
-from device_suite.answers import attempt
-from device_suite.covering import covering, label
+from engine import Cases
+from engine.acts import covering, derived, label, leaf
+from engine.answers import attempt
 
 cases = Cases("scenarios")
 _GQA = "enable_gqa" in str(getattr(getattr(F, "scaled_dot_product_attention", None), "__doc__", ""))

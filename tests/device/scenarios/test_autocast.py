@@ -7,9 +7,9 @@ from typing import Any, Callable
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.acts import leaf
-from device_suite.answers import attempt
+from engine import Cases
+from engine.acts import leaf
+from engine.answers import attempt
 
 cases = Cases("scenarios")
 

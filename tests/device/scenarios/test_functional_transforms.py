@@ -6,8 +6,8 @@ from typing import Any, Callable
 
 import torch
 
-from device_suite import Cases
-from device_suite.limits import ONCE, each
+from engine import Cases
+from engine.answers import ONCE, each
 
 cases = Cases("scenarios")
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.acts import derived
-from device_suite.limits import ONCE, each
+from engine import Cases
+from engine.acts import derived
+from engine.answers import ONCE, each
 
 cases = Cases("scenarios")
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from device_suite import Cases
+from engine import Cases
 
 cases = Cases("scenarios")
 DEEP = 8192

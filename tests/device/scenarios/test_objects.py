@@ -7,9 +7,8 @@ from typing import Any, Callable
 
 import torch
 
-from device_suite import Cases
-from device_suite.answers import attempt
-from device_suite.limits import ONCE, each
+from engine import Cases
+from engine.answers import ONCE, attempt, each
 
 cases = Cases("scenarios")
 _VIEWS: dict[str, Any] = {

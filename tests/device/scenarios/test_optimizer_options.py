@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
-from device_suite import Cases
-from device_suite.acts import leaf, parameters_and_state
-from device_suite.covering import covering, label
-from device_suite.layouts import LAYOUTS
+from engine import Cases
+from engine.acts import covering, label, leaf, parameters_and_state
+from engine.layouts import LAYOUTS
 
 cases = Cases("scenarios")
 SHAPES = ((5, 7), (9,))

@@ -8,11 +8,10 @@ from typing import Any, Callable
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.host_views import VIEWS
-from device_suite.random_checks import add_random_check
-from device_suite.runs import seed_numbers
-from device_suite.statistics import check_independence, check_moments, check_no_repeats
+from engine import Cases
+from engine.layouts import VIEWS
+from engine.random_numbers import add_random_check, check_independence, check_moments, check_no_repeats
+from engine.runs import seed_numbers
 
 cases = Cases("scenarios")
 

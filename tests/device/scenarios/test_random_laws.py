@@ -6,12 +6,20 @@ from typing import Any, Callable
 
 import torch
 
-from device_suite import Cases
-from device_suite.generators import DEEP, GENERATORS, LARGE, SHAPES, Generator
-from device_suite.host_views import short
-from device_suite.random_checks import add_random_check, demand, demand_same_numbers
-from device_suite.runs import seed_numbers
-from device_suite.statistics import check_all
+from engine import Cases
+from engine.layouts import short
+from engine.random_numbers import (
+    DEEP,
+    GENERATORS,
+    LARGE,
+    SHAPES,
+    Generator,
+    add_random_check,
+    check_all,
+    demand,
+    demand_same_numbers,
+)
+from engine.runs import seed_numbers
 
 cases = Cases("scenarios")
 

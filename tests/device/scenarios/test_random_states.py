@@ -6,9 +6,8 @@ from typing import Any, Callable
 
 import torch
 
-from device_suite import Cases
-from device_suite.generators import GENERATORS
-from device_suite.random_checks import add_random_check
+from engine import Cases
+from engine.random_numbers import GENERATORS, add_random_check
 
 cases = Cases("scenarios")
 SHAPE = (7, 5, 9)

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from device_suite import Cases
-from device_suite.acts import leaf
-from device_suite.covering import covering, label
+from engine import Cases
+from engine.acts import covering, label, leaf
 
 cases = Cases("scenarios")
 WIDTH, HIDDEN, BATCH, STEPS = 5, 6, 3, 4

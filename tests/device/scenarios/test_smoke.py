@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from device_suite import Cases
-from device_suite.states import Refused
+from engine import Cases
+from engine.states import Refused
 
 cases = Cases("smoke")
 ON_MPS = ("mps",)

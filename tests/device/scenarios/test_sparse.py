@@ -9,10 +9,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from device_suite import Cases
-from device_suite.acts import backward, leaf
-from device_suite.answers import attempt
-from device_suite.limits import each
+from engine import Cases
+from engine.acts import backward, leaf
+from engine.answers import attempt, each
 
 cases = Cases("scenarios")
 # (shape, sides that are sparse, places): in any order, some places several times.

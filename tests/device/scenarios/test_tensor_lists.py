@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from device_suite import Cases
-from device_suite.layouts import LAYOUTS
+from engine import Cases
+from engine.layouts import LAYOUTS
 
 cases = Cases("scenarios")
 SHAPES = ((5, 7), (9,), (2, 3, 4), ())

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from device_suite import Cases
-from device_suite.acts import filled, leaf, learned
-from device_suite.limits import ONCE, each
+from engine import Cases
+from engine.acts import filled, leaf, learned
+from engine.answers import ONCE, each
 
 cases = Cases("scenarios")
 # Of ten million numbers one would be dropped, and what stays is larger by as little.

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from device_suite import Cases
-from device_suite.answers import Host, attempt
-from device_suite.host_views import DTYPES, VIEWS, exact, short
+from engine import Cases
+from engine.answers import Host, attempt
+from engine.layouts import DTYPES, VIEWS, exact, short
 
 cases = Cases("scenarios")
 

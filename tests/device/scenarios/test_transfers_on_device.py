@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from device_suite import Cases
-from device_suite.answers import attempt
-from device_suite.host_views import DTYPES, VIEWS, exact, short
+from engine import Cases
+from engine.answers import attempt
+from engine.layouts import DTYPES, VIEWS, exact, short
 
 cases = Cases("scenarios")
 _SMALL = (torch.bool, torch.int8, torch.float16)

@@ -10,9 +10,9 @@ from torch import nn
 from torch.nn.utils import parametrizations
 from torch.nn.utils import rnn as packed
 
-from device_suite import Cases
-from device_suite.acts import filled, leaf, learned
-from device_suite.limits import each
+from engine import Cases
+from engine.acts import filled, leaf, learned
+from engine.answers import each
 
 cases = Cases("scenarios")
 

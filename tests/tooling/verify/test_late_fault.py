@@ -23,8 +23,8 @@ def synchronise(bench):
         raise RuntimeError("a failed commit")
 
 def pytest_collection_finish(session):
-    import device_suite.runs
-    device_suite.runs.Bench.synchronise = synchronise
+    import engine.runs
+    engine.runs.Bench.synchronise = synchronise
 """
 
 

@@ -20,8 +20,8 @@ BROKEN = """
 def broken(*_, **__): raise KeyError("no such bound")
 
 def pytest_collection_finish(session):
-    import device_suite.states
-    device_suite.states.compare_leaves = broken
+    import engine.states
+    engine.states.compare_leaves = broken
 """
 # A device that raises where the CPU does not.
 RAISES = """

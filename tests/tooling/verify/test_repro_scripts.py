@@ -172,7 +172,7 @@ def test_a_demand_that_names_no_answer_has_no_short_script_of_its_own() -> None:
 
 
 def test_a_script_without_torch_fails_and_says_so(tmp_path: Path) -> None:
-    frame = SUITE / "device_suite" / "reduction" / "frame.py.txt"
+    frame = SUITE / "engine" / "reduction" / "frame.py.txt"
     head = "import argparse, contextlib, os, runpy, sys, traceback\nDEVICE, FACTOR = 'mps', 8\n"
     (tmp_path / "torch.py").write_text("raise ImportError('none here')\n")
     (tmp_path / "repro.py").write_text(head + frame.read_text(encoding="utf-8"))

@@ -10,9 +10,9 @@ from pathlib import Path
 from mps_build.common.errors import UsageError
 from mps_build.common.plain_text import plain
 
-FRAME = "device_suite"
-# Its packages: what is imported of them is embedded.
-FRAMES = (FRAME, "engine", "operators", "transforms")
+FRAME = "engine"
+# What is imported of these packages is embedded.
+FRAMES = (FRAME, "operators", "transforms")
 # What the script itself calls, besides what the case's file imports.
 _ALWAYS = ("states", "runs", "plants", "selection", "compare")
 

@@ -1,4 +1,4 @@
-"""What a back end says that it lacks before some macOS, on a Mac that has this macOS: a fault, and no gap."""
+"""Which torch and which macOS are here, and what asks for them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,27 @@ from functools import lru_cache
 from typing import Iterable
 
 import torch
+
+
+def parse_release(text: str) -> tuple[int, int]:
+    """Return (major, minor) of a version such as `2.6.0+cpu` or `2.16.0.dev20260915`.
+
+    >>> parse_release("2.10.0.dev1")
+    (2, 10)
+    """
+    found = re.match(r"(\d+)\.(\d+)", text)
+    if found is None:
+        raise ValueError(f"not a version of torch: {text!r}")
+    return int(found.group(1)), int(found.group(2))
+
+
+TORCH = parse_release(torch.__version__)
+
+
+def is_at_least(release: str) -> bool:
+    """Say whether this torch is `release` ("2.1") or newer."""
+    return parse_release(release) <= TORCH
+
 
 # The macOS that the back end's own code tells apart; others it cannot answer.
 _TOLD_APART = ((13, 0), (13, 1), (13, 2), (13, 3), (14, 0), (14, 4), (15, 0), (15, 1))

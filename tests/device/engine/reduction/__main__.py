@@ -1,4 +1,4 @@
-"""`python -m device_suite.reduction CASE --file test_x.py`: prints one failing case as a short script, as JSON."""
+"""`python -m engine.reduction CASE --file test_x.py`: prints one failing case as a short script, as JSON."""
 
 from __future__ import annotations
 
@@ -20,13 +20,9 @@ from ..plants import Plant, PlantError
 from ..runs import Bench, DeviceRun
 from ..selection import prepare_device
 from ..states import _DRAWS
-from .asking import Asker, Fault
-from .budget import Budget
-from .isolating import isolated
-from .recorder import Recorder
 from .rendering import facts_of, render
-from .shrinking import Shrinker, slice_of, written_out
-from .steps import Inexpressible, Program
+from .shrinking import Asker, Budget, Fault, Shrinker, isolated, slice_of, written_out
+from .steps import Inexpressible, Program, Recorder
 
 _SUITE = Path(__file__).parents[2]
 CPU = torch.device("cpu")

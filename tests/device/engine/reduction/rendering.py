@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .asking import Fault
+from .shrinking import Fault
 from .steps import Device, Inexpressible, Program, Ref, leaves, mapped
 
 MOST_LINES = 80

@@ -9,13 +9,11 @@ from typing import Callable
 import torch
 
 from .answers import Absent, says_missing
-from .autocast import narrowed
 from .cases import Case
-from .compare import Error, Leaf, Mismatch, bits_differ, kept, read_back
-from .forms import Own, check_form, spread
-from .macos import refuse_such_warnings
-from .many import compare_leaves
+from .compare import Error, Leaf, Mismatch, bits_differ, compare_leaves, kept, read_back
+from .forms import Own, check_form, narrowed, spread
 from .runs import Bench, DeviceRun
+from .versions import refuse_such_warnings
 
 # What a state draws: (k, data). `polluted` draws new values at the first shape, so that an answer kept
 # from an earlier call cannot pass.

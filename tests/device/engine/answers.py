@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 import torch
 
-from .macos import asks_for_this_macos
+from .versions import asks_for_this_macos
 
 # How the back ends word that they lack something: a missing operator, dtype or library is a gap, not a wrong answer.
 _GAP = re.compile(
@@ -98,3 +98,11 @@ def _same(one: torch.Tensor, two: torch.Tensor) -> bool:
 def _bits(x: torch.Tensor) -> torch.Tensor:
     """Return the bytes: NaN equals NaN there, and -0 is not 0."""
     return torch.view_as_real(x).view(torch.int32) if x.is_complex() else x.contiguous().view(torch.uint8)
+
+
+ONCE = ("fresh",)
+
+
+def each(forms: dict[str, Any], *operands: Any) -> Any:
+    """Return what each form answers, or the kind of its refusal."""
+    return {name: attempt(lambda form=form: form(*operands)) for name, form in forms.items()}

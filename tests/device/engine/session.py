@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import os
 import time
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterable
 
 import pytest
 import torch
 
-from engine import dispatching
-from engine.budget import budget_of, words
-from engine.estimate import estimate
-from engine.findings import Found
-from engine.layer import Drawn, WrongCase
-from engine.sampler import Case as DrawnCase
+import operators
+import transforms
 
+from . import trial
+from .budget import budget_of, words
 from .cases import Case, Cases
 from .compare import Mismatch
-from .known import Answer, explaining, load_known
-from .outcomes import OutcomeLog, judge
+from .estimate import estimate
+from .findings import Found
+from .keys import Dispatched
+from .layer import Drawn, WrongCase
+from .outcomes import Answer, OutcomeLog, explaining, judge, load_known
 from .plants import Plant
 from .runs import Bench
+from .sampler import Case as DrawnCase
 from .selection import Selection, Shard, load_done, prepare_device, why_not_here
 from .states import Refused, run_case
 
@@ -90,7 +95,7 @@ class Session:
         self._end = begun + self.budget.seconds if self.budget.seconds else None
         self._tells_estimate = not option("--no-estimate")
         self._operator = option("--op")
-        self._by_description = dispatching.of_descriptions() if self._operator else {}
+        self._by_description = of_descriptions() if self._operator else {}
         self._known = load_known(Path(option("--known"))) if option("--known") else ()
         self.bench = Bench(self.device, around=self.plant.maker if self.plant else None, seed=option("--seed"))
         self._ids: list[str] = []
@@ -131,16 +136,14 @@ class Session:
             return None
         for names in self._by_description.values():
             self._dispatched |= names
-        return frozenset(
-            name for name, names in self._by_description.items() if dispatching.is_among(self._operator, names)
-        )
+        return frozenset(name for name, names in self._by_description.items() if is_among(self._operator, names))
 
     def _dispatches(self, case: Case) -> bool:
         if not self._operator or case.layer == "drawn":
             return True
-        names = dispatching.of_case(case, self.bench.seed)
+        names = of_case(case, self.bench.seed)
         self._dispatched |= names or frozenset()
-        return names is None or dispatching.is_among(self._operator, names)
+        return names is None or is_among(self._operator, names)
 
     def check_names(self, cases: list[Case]) -> None:
         """Refuse an id or an operator that no case has; `cases`: those that were chosen.
@@ -153,7 +156,7 @@ class Session:
         if wrong := self.selection.unknown(self._ids):
             raise ValueError(wrong)
         if self._operator and not cases and self.selection.shard is None:
-            near = dispatching.near(self._operator, self._dispatched)
+            near = like(self._operator, self._dispatched)
             also = f"did you mean {', '.join(near)}?" if near else "names are aten.add.Tensor, or aten.add"
             raise ValueError(f"--op {self._operator}: no case dispatches it; {also}")
 
@@ -276,3 +279,55 @@ class Session:
         if not self.log.read_by_a_driver:
             return False
         return case.alone or (failed and self.device.type != "cpu" and not self.bench.still_serves())
+
+
+# The ways of a description that dispatch other overloads than its common form.
+_WAYS = ("common", "inplace", "out", "gradient")
+
+
+def wanted_names(name: str) -> str:
+    """Return an operator as the dispatcher writes it.
+
+    >>> wanted_names("aten::add.Tensor"), wanted_names("softmax")
+    ('aten.add.Tensor', 'aten.softmax')
+    """
+    name = name.replace("::", ".")
+    return name if name.startswith("aten.") or name.count(".") > 1 else f"aten.{name}"
+
+
+def is_among(name: str, dispatched: Iterable[str]) -> bool:
+    """Say whether an overload `aten.add.Tensor`, or any of `aten.add`, is among what was dispatched."""
+    wanted = wanted_names(name)
+    return any(one == wanted or one.startswith(f"{wanted}.") for one in dispatched)
+
+
+def of_descriptions() -> dict[str, frozenset[str]]:
+    """Return what each description dispatches: its common form, in place, with out=, and its gradient."""
+    every, ways, bench = operators.described(), transforms.known(), Bench(torch.device("cpu"))
+    found = {}
+    for name, operator in every.items():
+        seen = Dispatched()
+        for way in (ways[one] for one in _WAYS):
+            if not way.applies(operator):
+                continue
+            with contextlib.suppress(Exception), seen.watching():
+                trial.make(DrawnCase(name, way.name, 0), operator, way, bench)
+        found[name] = frozenset(seen.operators)
+    return found
+
+
+def of_case(case: Case, seed: int) -> frozenset[str] | None:
+    """Return what a case of the core dispatches; None where it is not run to know: it takes memory, or a process."""
+    if case.full or case.alone or case.memory_bytes or (case.devices and "cpu" not in case.devices):
+        return None
+    seen = Dispatched()
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run_case(case, Bench(torch.device("cpu"), around=seen.watching, seed=seed))
+    return frozenset(seen.operators) or None
+
+
+def like(name: str, dispatched: Iterable[str]) -> list[str]:
+    """Return operators that look alike."""
+    known = {one for full in dispatched for one in (full, full.rpartition(".")[0])}
+    return difflib.get_close_matches(wanted_names(name), sorted(known), n=3, cutoff=0.7)

@@ -1,1 +1,0 @@
-"""What public issues of MPS showed: one function an issue."""

@@ -1,1 +1,0 @@
-"""What no single operator shows: transfers, random numbers, training, models."""

@@ -15,8 +15,8 @@ import torch
 
 from suite_in_process import Suite, core
 
-from device_suite.cases import Case  # isort: skip
-from device_suite.selection import quick_cases  # isort: skip
+from engine.cases import Case  # isort: skip
+from engine.selection import quick_cases  # isort: skip
 from engine import sampler  # isort: skip
 from engine.estimate import measured_seconds  # isort: skip
 from engine.keys import Dispatched  # isort: skip

@@ -19,13 +19,13 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 
 import torch  # noqa: E402
 
-from device_suite.cases import Case  # noqa: E402
-from device_suite.runs import Bench, PlantMaker  # noqa: E402
-from device_suite.selection import quick_cases, why_not_here  # noqa: E402
-from device_suite.states import References, Refused, run_case  # noqa: E402
 from engine import reference, sampler, trial  # noqa: E402
 from engine.budget import Budget, budget_of  # noqa: E402
+from engine.cases import Case  # noqa: E402
 from engine.layer import Drawn  # noqa: E402
+from engine.runs import Bench, PlantMaker  # noqa: E402
+from engine.selection import quick_cases, why_not_here  # noqa: E402
+from engine.states import References, Refused, run_case  # noqa: E402
 
 import operators  # noqa: E402 # isort: skip
 import transforms  # noqa: E402 # isort: skip

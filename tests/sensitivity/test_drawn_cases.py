@@ -17,12 +17,12 @@ import torch
 import operators
 import suite_in_process
 import transforms
-from device_suite.compare import Leaf, Mismatch, compare_leaf
-from device_suite.runs import Bench
-from device_suite.states import Refused
 from engine import findings, sampler, trial
 from engine.budget import seconds_of
+from engine.compare import Leaf, Mismatch, compare_leaf
+from engine.runs import Bench
 from engine.sampler import Case, Sampler
+from engine.states import Refused
 from planting import Plot
 from rounding import ChoosesOtherwise, RoundsOtherwise
 
@@ -401,12 +401,23 @@ def _pytest(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
 
 
-def test_the_layer_is_asked_by_name_and_one_case_by_its_id() -> None:
-    told = _pytest(".", "--layer", "drawn", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
+def test_the_drawn_layer_is_part_of_the_default_and_one_case_is_asked_by_its_id() -> None:
+    told = _pytest(".", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
     assert told.returncode == 0, told.stdout
     assert "2 passed" in told.stdout
-    assert "2 drawn cases" in told.stdout
-    unknown = _pytest(".", "--layer", "drawn", "--device", "cpu", "--only", "no_such:layout:3")
-    assert unknown.returncode != 0
-    assert "no such operator" in unknown.stdout
+    for wrong, words in (("no_such:layout:3", "no such operator"), ("issue-131750,no-such", "--only no-such: no case")):
+        unknown = _pytest(".", "--device", "cpu", "--only", wrong)
+        assert unknown.returncode == 4, unknown.stdout
+        assert words in unknown.stdout + unknown.stderr
     assert "drawn" not in _pytest("--collect-only", "-q", "--layer", "smoke", ".", "--device", "cpu").stdout
+
+
+def test_a_run_says_first_what_it_will_take() -> None:
+    told = _pytest("test_drawn.py", "--device", "cpu", "--layer", "drawn", "--cases", "30", "-s", "-q")
+    assert re.search(r"30 cases, \d+ graph keys: \d+ s estimated", told.stdout), told.stdout
+    assert (
+        "estimated"
+        not in _pytest(
+            "test_drawn.py", "--device", "cpu", "--layer", "drawn", "--cases", "30", "-s", "-q", "--no-estimate"
+        ).stdout
+    )

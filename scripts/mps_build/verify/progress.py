@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from mps_build.common.console import Console, human_seconds
+from mps_build.common.console import Console
 from mps_build.common.records.device_record import FAILED, Case, Concurrency, Estimate
 
 from .pace import Pace
+from .reports.words import estimate_words
 from .slowness import likely_cause, load_now
 from .suite.run import SuiteRun
 
@@ -41,9 +42,7 @@ class Progress:
 
     def expect(self, estimate: Estimate) -> None:
         """Say what the run will take, and hold what follows against it."""
-        low, high = human_seconds(estimate.low_seconds), human_seconds(estimate.high_seconds)
-        takes = low if low == high else f"{low} to {high}"
-        self._console.line(f"{estimate.cases:,} cases, {estimate.keys:,} graph keys: {takes} estimated")
+        self._console.line(f"estimated: {estimate_words(estimate)}")
         together = self._concurrency(SuiteRun())
         self._pace.expect(estimate.high_seconds * (together.processes if together else 1))
 

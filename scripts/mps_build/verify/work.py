@@ -20,7 +20,7 @@ from .target.shop import Shop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Where cases run: in which Python, on which machine, with which known issues, and who hears of each case and of the time."""
+    """Where cases run: in which Python, on which machine, with which known issues, and who hears of each case."""
 
     target: Target
     host: HostFacts

@@ -10,7 +10,7 @@ from mps_build.common.page import section, table, whole_page
 from mps_build.common.plain_text import html_link, in_html
 from mps_build.common.records.device_record import Case, Record
 
-from .words import by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
+from .words import Found, by_layer, facts, found_in, headline, issue_link, plural, sentence, share_of_bound
 
 _TONES = {
     "passed": "good",
@@ -64,13 +64,20 @@ def _with_code(text: str) -> str:
 
 
 def _bad(record: Record) -> str:
-    cases = [case for case in record.cases if case.is_new]
+    groups = found_in(record, (case for case in record.cases if case.is_new))
     rows = [
-        f"<tr><td><code>{in_html(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
-        f'<td class="what">{_reason(case)}</td></tr>'
-        for case in cases
+        f"<tr><td><code>{in_html(one.id)}</code></td><td>{in_html(one.words)}</td><td>{_issues(one.first)}</td>"
+        f'<td>{_tag(one.first)}</td><td class="what">{_reason(one.first)}{_script(one)}</td></tr>'
+        for one in groups
     ]
-    return _section("New failures", ("case", "issue", "outcome", "what"), rows, plural(len(cases), "case"))
+    columns = ("finding", "found by", "issue", "outcome", "what")
+    return _section("New findings", columns, rows, plural(len(groups), "finding"))
+
+
+def _script(one: Found) -> str:
+    if one.finding is None or not one.finding.script:
+        return ""
+    return f"<details><summary>script</summary><pre>{in_html(one.finding.script)}</pre></details>"
 
 
 def _known(record: Record) -> str:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mps_build.common.console import as_called
-from mps_build.common.plain_text import Markdown, in_code, markdown_link, markdown_table, plain, with_code
+from mps_build.common.plain_text import (
+    Markdown,
+    fence_of,
+    in_code,
+    in_html,
+    markdown_link,
+    markdown_table,
+    plain,
+    with_code,
+)
 from mps_build.common.records.device_record import FAILED, Case, Record
 
-from .words import by_layer, facts, headline, issue_link, sentence
+from .words import by_layer, facts, found_in, headline, issue_link, sentence
 
-_SHOWN = 50
+_SHOWN, _SCRIPTS = 50, 10
 
 
 def render(record: Record) -> str:
@@ -21,7 +30,7 @@ def render(record: Record) -> str:
     parts += _table(("", ""), [(Markdown(f"**{name}**"), _short(value)) for name, value in facts(record)])
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]
-    parts += _cases("New failures", [case for case in record.cases if case.is_new])
+    parts += _findings(record)
     known = {row.id: row for row in record.known_issues}
     rows = []
     for case in record.cases:
@@ -52,12 +61,23 @@ def _layers(record: Record) -> list[str]:
     return _table(("layer", *(column.replace("_", " ") for column in columns)), rows)
 
 
-def _cases(title: str, cases: list[Case]) -> list[str]:
-    if not cases:
+def _findings(record: Record) -> list[str]:
+    groups = found_in(record, (case for case in record.cases if case.is_new))
+    if not groups:
         return []
-    rows = [(in_code(case.id), _issues(case), case.outcome, _short(case.reason)) for case in cases[:_SHOWN]]
-    more = [f"and {len(cases) - _SHOWN} more: see the record", ""] if len(cases) > _SHOWN else []
-    return [f"### {title}", "", *_table(("case", "issue", "outcome", "what"), rows), *more]
+    rows = [
+        (in_code(one.id), in_code(one.words), _issues(one.first), one.first.outcome, _short(one.first.reason))
+        for one in groups[:_SHOWN]
+    ]
+    parts = ["### New findings", "", *_table(("finding", "found by", "issue", "outcome", "what"), rows)]
+    if len(groups) > _SHOWN:
+        parts += [f"and {len(groups) - _SHOWN} more: see the record", ""]
+    for one in groups[:_SCRIPTS]:
+        if one.finding is not None and one.finding.script:
+            fence = fence_of(one.finding.script)
+            head = f"<details><summary>{in_html(one.id)}</summary>"
+            parts += [head, "", f"{fence}python", one.finding.script.rstrip(), fence, "", "</details>", ""]
+    return parts
 
 
 def _issues(case: Case) -> Markdown:

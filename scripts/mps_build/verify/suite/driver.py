@@ -120,52 +120,57 @@ class _GroupRun:
 
     def go(self) -> bool:
         """Run the files to their end; False where their child died before it could list their cases."""
-        names = {file.name for file in self._files}
-        before = [case for case in self._run.cases if case.file in names]  # of a run that is resumed
-        self._seen |= {case.id: None for case in before}
-        self._file_of |= {case.id: str(case.file) for case in before}
-        # Processes beside each other leave gaps: it does not go on after a case, but with all that are left.
-        self._done = self._write_done() if before else None
+        self._take_up()
         after: str | None = None
         first = 1 + len(list(self._request.folder.glob(f"{self._file_name}.*.outcomes.jsonl")))
         for number in range(first, 1_000_000):
-            bad = self._run.bad + self._run.own
             if self._asked.end is not None and time.monotonic() >= self._asked.end:
                 self._is_time_over = True
                 break
+            bad = self._run.bad + self._run.own
             end = self._child(number, after)
             if self._is_estimating and end.cut != "stopped" and not is_orderly(end):
                 self._estimates = False  # it died before its first case, in none of them
                 continue
             if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.plant is None:
                 return False
-            if end.exit == 1 and self._run.bad + self._run.own == bad and not self._uncollected:
-                self._add_outside(end)
-            for case_id, text in end.slices:
-                if case_id is None or case_id not in (SUMMARY, end.running):
-                    self._judge_output(case_id, text)
+            self._hear(end, bad)
             if end.cut == "stopped":
                 return True
-            left = self._after_child(end)
+            after = self._after_child(end)
             if self._run.stopped or self._run.refused or self._run.caught:
                 return True
-            if self._is_time_over:
+            if self._is_time_over or after is None:
                 break
-            if left is None:
-                break
-            after = left
-        if self._is_time_over:
-            self._run.not_asked += sum(case_id not in self._seen for case_id in self._expected or ())
-            return True
-        for case_id in self._expected or ():
-            if case_id not in self._seen:  # a case that nobody speaks of must not look like one that was never there
-                self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite reported no outcome"))
+        self._account_for_the_rest()
         return True
 
-    def _write_done(self) -> Path:
-        path = self._request.folder / f"{self._file_name}.done.json"
-        path.write_text(json.dumps(list(self._seen)), encoding="utf-8")
-        return path
+    def _take_up(self) -> None:
+        """Leave out what a run that is resumed has asked: processes beside each other leave gaps in the order."""
+        names = {file.name for file in self._files}
+        before = [case for case in self._run.cases if case.file in names]
+        self._seen |= {case.id: None for case in before}
+        self._file_of |= {case.id: str(case.file) for case in before}
+        if before:
+            self._done = self._request.folder / f"{self._file_name}.done.json"
+            self._done.write_text(json.dumps(list(self._seen)), encoding="utf-8")
+
+    def _hear(self, end: ChildEnd, bad: int) -> None:
+        """Judge what a child wrote outside of its cases; `bad`: how many had failed before it."""
+        if end.exit == 1 and self._run.bad + self._run.own == bad and not self._uncollected:
+            self._add_outside(end)
+        for case_id, text in end.slices:
+            if case_id is None or case_id not in (SUMMARY, end.running):
+                self._judge_output(case_id, text)
+
+    def _account_for_the_rest(self) -> None:
+        """Say of each case that nobody spoke of that it was left: it must not look like one that was never there."""
+        left = [case_id for case_id in self._expected or () if case_id not in self._seen]
+        if self._is_time_over:
+            self._run.not_asked += len(left)
+            return
+        for case_id in left:
+            self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite reported no outcome"))
 
     def _files_from(self, after: str | None) -> tuple[Path, ...]:
         """Return the files that still have cases: those before the file of the last case are done."""

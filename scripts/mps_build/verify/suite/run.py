@@ -29,8 +29,8 @@ class SuiteRun:
     """What a run came to; grows while it runs, so that an interruption keeps what there is.
 
     `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the plant did something.
-    `own`: cases in which the suite itself failed. `threads`: of a process, as it says; the most of any. `findings`: what
-    failed cases come down to, by name. `not_asked`: cases that were left when the time was over.
+    `own`: cases in which the suite itself failed. `threads`: of a process, as it says; the most of any.
+    `findings`: what failed cases come down to, by name. `not_asked`: cases that were left when the time was over.
     """
 
     cases: list[Case] = field(default_factory=list)

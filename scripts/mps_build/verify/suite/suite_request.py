@@ -48,7 +48,7 @@ class SuiteRequest:
 
 
 def layer_of(file: Path) -> str:
-    """Return the layer that a file's name tells: its folder's in `regressions/test_<area>.py`, or `test_<layer>_<area>.py`."""
+    """Return the layer that a file's name tells: `regressions/test_<area>.py`, or `test_<layer>_<area>.py`."""
     if file.parent.name in FOLDERS:
         return file.parent.name
     return file.stem.removeprefix("test_").partition("_")[0]

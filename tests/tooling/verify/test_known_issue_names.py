@@ -1,4 +1,4 @@
-"""Every row of known_issues.yaml speaks of something that the suite has: its cases, operators, transformations, levels."""
+"""Every row of known_issues.yaml speaks of what the suite has: its cases, operators, transformations and levels."""
 
 from __future__ import annotations
 

@@ -1,23 +1,28 @@
-"""Which official macOS wheels import on Linux and hold the CPU's checks, by their own code: a table.
+"""Which official macOS wheels import on Linux, and hold the checks of the CPU and of mps, by their own code: a table.
 
     nox -s benchmark -- official_releases [VERSION ...] [--write]
 
 Each release is fetched and unpacked once (0.3 to 0.8 GB). Without a VERSION: the newest patch release of each minor one
-since 1.12. The checks are those of the slow test (tests/tooling/simulation/official/programs/wheel.py).
+since 1.12. The checks are those of the slow tests: tests/tooling/simulation/official/programs. `--write` keeps the rows
+of releases that were not run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
 import subprocess
 import sys
 from pathlib import Path
 
+from packaging.version import Version
+
 ROOT = Path(__file__).resolve().parents[1]
-CHECKS = ROOT / "tests/tooling/simulation/official/programs/wheel.py"
+PROGRAMS = ROOT / "tests/tooling/simulation/official/programs"
 RECORD = ROOT / "docs/verify/official_releases.md"
+OPERATORS = 45
 RELEASES = (
     *("1.12.1", "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1"),
     *("2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"),
@@ -26,12 +31,19 @@ HEAD = """\
 # Official wheels on Linux, by release
 
 `nox -s benchmark -- official_releases --write` made this; [the page of the official wheel](official_wheel.md) says how
-it is done. A check is a function of `tests/tooling/simulation/official/programs/wheel.py`; seconds are of the CPU, for
-all of them, torch's import (two of them) included.
+it is done. The checks of the CPU are functions of `tests/tooling/simulation/official/programs/wheel.py`, those of mps
+stand in `metal.py` beside it: 45 operators against the wheel's own CPU, a training, a kernel that leaves its buffer, a
+process that ends while work is queued. Seconds are of the CPU, for all checks, torch's import (three of them) included.
+Imports: of macOS. Selectors: of those that the wheel's libraries send, how many no class of the software Metal answers.
+Others: the checks of mps that are no operators.
 
-| release | Python | imports of macOS | not provided | checks that hold | which do not | CPU seconds |
-|---|---|---|---|---|---|---|
+| release | Python | imports | not provided | selectors lacking | CPU | not | mps, of 45 | not | others | seconds |
+|---|---|---|---|---|---|---|---|---|---|---|
 """
+# What a release says itself of an operator that it has no Metal code for.
+OWN = re.compile(
+    r"not currently (?:implemented|supported)|is not implemented for|not supported (?:on|for|by)|only supported"
+)
 
 
 def main() -> int:
@@ -40,10 +52,25 @@ def main() -> int:
     parser.add_argument("releases", metavar="VERSION", nargs="*", default=list(RELEASES))
     parser.add_argument("--write", action="store_true", help=f"write {RECORD.relative_to(ROOT)}")
     given = parser.parse_args()
-    rows = [row(release) for release in given.releases]
+    rows = {release: row(release) for release in given.releases}
     if given.write:
-        RECORD.write_text(HEAD + "".join(rows), encoding="utf-8")
+        RECORD.write_text(HEAD + "".join(merged(rows).values()), encoding="utf-8")
     return 0
+
+
+def merged(rows: dict[str, str]) -> dict[str, str]:
+    """Return the rows of the page with these in their places, oldest release first."""
+    kept = {
+        line.split("|")[1].strip(): f"{line}\n"
+        for line in RECORD.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ")
+    }
+    kept = {
+        release: line
+        for release, line in kept.items()
+        if release[0].isdigit() and line.count("|") == HEAD.splitlines()[-2].count("|")
+    }
+    return dict(sorted({**kept, **rows}.items(), key=lambda each: Version(each[0])))
 
 
 def row(release: str) -> str:
@@ -52,21 +79,47 @@ def row(release: str) -> str:
     covered = simulate(f"torch=={release}", "--json", str(facts_file))
     if covered.returncode:
         said = (covered.stderr.strip() or covered.stdout.strip()).splitlines()[-1]
-        return shown(f"| {release} | | | | none | {said} | |\n")
+        return shown(f"| {release} | | | | | none | {said} | | | | |\n")
     facts = json.loads(facts_file.read_text(encoding="utf-8"))
     facts_file.unlink()
+    missing = ", ".join(name for name, _ in facts["not_provided"]) or "none"
+    lacking = facts["selectors"]["needed"] - facts["selectors"]["implemented"]
     before = children()
-    run = simulate(f"torch=={release}", "--", "python", str(CHECKS))
+    cpu, metal = (
+        simulate(f"torch=={release}", "--", "python", str(PROGRAMS / name)) for name in ("wheel.py", "metal.py")
+    )
     seconds = children() - before
+    held, failed = checks(cpu)
+    differ = [line.split(" ", 2)[1:] for line in metal.stdout.splitlines() if line.startswith("differs ")]
+    own = [name for name, reason in differ if OWN.search(reason)]
+    others = [name for name, _ in differ if name not in own]
+    words = ", ".join(others) + (f" (the release itself refuses: {', '.join(own)})" if own else "")
+    _, also = checks(metal)
+    cells = (
+        *(
+            release,
+            facts["python"],
+            sum(facts["imports"].values()),
+            missing,
+            lacking,
+            len(held),
+            ", ".join(failed) or "none",
+        ),
+        *(OPERATORS - len(differ) if "operators" in metal.stdout else 0, words or "none"),
+        ", ".join(each for each in also if each != "operators") or "hold",
+    )
+    return shown(f"| {' | '.join(map(str, cells))} | {seconds:.0f} |\n")
+
+
+def checks(run: subprocess.CompletedProcess[str]) -> tuple[list[str], list[str]]:
+    """Return the names of a program's checks: those that hold, and those that do not, or what it ended with."""
     names = [line.split(" ", 1)[0] for line in run.stdout.splitlines() if line.endswith(" ok")]
     failed = [line.split(" ", 1)[0] for line in run.stdout.splitlines() if " Traceback" in line]
     if not names and not failed:
         failed = [(run.stderr.strip() or "it said nothing").splitlines()[-1]]
     elif run.returncode not in (1, 3):
         failed.append(f"ended with {run.returncode}")
-    missing = ", ".join(name for name, _ in facts["not_provided"]) or "none"
-    cells = (release, facts["python"], sum(facts["imports"].values()), missing, len(names), ", ".join(failed) or "none")
-    return shown(f"| {' | '.join(map(str, cells))} | {seconds:.0f} |\n")
+    return names, failed
 
 
 def simulate(*words: str) -> subprocess.CompletedProcess[str]:

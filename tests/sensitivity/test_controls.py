@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from device_suite.cases import Case
-from device_suite.compare import Leaf, Mismatch, compare_leaf
+from device_suite.compare import Leaf, Mismatch, compare_leaf, is_far
 from device_suite.many import compare_leaves
 from device_suite.runs import Bench
 from device_suite.selection import MEMORY_LIMIT, why_not_here
@@ -99,6 +99,13 @@ def test_rounding_is_not_wrong() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["other bits", "other strides"])
+def test_an_answer_with_nan_at_other_places_is_far_and_no_fault_of_the_device() -> None:
+    one, other = torch.tensor([1.0, float("nan")]), torch.tensor([1.0, 2.0])
+
+    assert is_far(one, other)  # of the CPU's own, which some kernels leave in part unwritten
+    assert not is_far(other, other.clone())
+
+
 def test_a_second_call_that_answers_otherwise_is_wrong(wrong: str) -> None:
     calls = []
 

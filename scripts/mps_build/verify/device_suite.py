@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from mps_build.common.cores import threads_for, threads_set, usable_cores, with_share
 from mps_build.common.errors import UsageError
@@ -12,6 +11,7 @@ from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.device_record import Concurrency
 
 from .facts import judge_text_on
+from .known import summed_up, unmet
 from .suite.child import Limits
 from .suite.driver import run_suite
 from .suite.files import suite_files
@@ -22,6 +22,8 @@ from .target.resolve import Target, prepare_target
 from .target.shop import Shop
 from .verify_request import VerifyRequest
 from .work import Setting
+
+_SHOWN = 10
 
 
 class DeviceSuite:
@@ -72,7 +74,7 @@ class DeviceSuite:
             only=request.only,
             op=request.op,
             plant=request.absolute_plant,
-            known=self.known_rows(setting),
+            known=as_suite_reads_them(setting.known),
             jobs=together.processes,
             threads=together.threads,
         )
@@ -88,6 +90,7 @@ class DeviceSuite:
             run=setting.run,
         )
         setting.console.done()
+        self._sum_up(setting)
         if setting.run.not_asked:
             setting.run.notes.append(f"{setting.run.not_asked} cases were not asked: the time of --time was over")
         if not setting.run.cases and not setting.run.refused:
@@ -101,9 +104,15 @@ class DeviceSuite:
         """Return what a child may take."""
         return limits_of(self.request)
 
-    def known_rows(self, setting: Setting) -> list[dict[str, Any]]:
-        """Return what the suite is told to be known here."""
-        return as_suite_reads_them(setting.known)
+    def _sum_up(self, setting: Setting) -> None:
+        """Say what the known issues came to."""
+        run, rows = setting.run, setting.known
+        if self.request.simulated is not None:
+            setting.draft.explanations = summed_up(run.cases, rows)
+        if self.request.is_whole and not (run.stopped or run.refused) and (found := unmet(run.cases, rows)):
+            setting.draft.unmet = found
+            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            run.notes.append(f"known issues that no case met here: {', '.join(found[:_SHOWN])}{more}")
 
     def _concurrency(self, setting: Setting) -> Concurrency:
         device, cores = self.request.device, usable_cores()

@@ -39,6 +39,7 @@ class Draft:
     target: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[KnownIssue, ...] = ()
     explanations: Explanations | None = None
+    unmet: tuple[str, ...] = ()
     estimate: Estimate | None = None
     notes: list[str] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
@@ -73,6 +74,7 @@ class Draft:
             seconds=round(time.monotonic() - self.began, 2),
             simulated=request.simulated,
             explanations=self.explanations,
+            unmet=self.unmet,
             counts=dict(count(run.cases)),
             estimate=self.estimate,
             findings=findings_of(run),
@@ -100,11 +102,12 @@ def known_issues(rows: Iterable[Issue]) -> tuple[KnownIssue, ...]:
 def _known_issue(row: Issue) -> KnownIssue:
     return KnownIssue(
         id=row.id,
+        kind=row.kind,
         link=row.link,
         title=row.title,
         outcome=row.outcome,
         reason=row.reason,
         since=row.since,
         fixed_by=row.fixed_by,
-        cases=row.cases,
+        cases=row.cases or (),
     )

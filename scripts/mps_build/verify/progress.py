@@ -49,8 +49,7 @@ class Progress:
     def show(self, run: SuiteRun, case: Case) -> None:
         """Show one case that ended."""
         if case.outcome in FAILED:
-            why = f", explained ({case.explained.letter} {case.explained.id})" if case.explained else ""
-            self._console.line(f"{case.outcome}{why}: {case.id}: {case.reason or ''}"[:300])
+            self._console.line(f"{case.outcome}: {case.id}: {case.reason or ''}"[:300])
         failed = f"{run.bad} failed" if run.bad else ""
         self._pace.add(case.id, run.files, seconds=None if case.outcome in _UNTIMED else case.seconds)
         self._shown += 1

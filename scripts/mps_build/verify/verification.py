@@ -110,6 +110,7 @@ class Verification:
             accept_known=request.accept_known,
             virtual=prepared.virtual,
             simulated=request.simulated is not None,
+            limits=[row.id for row in self.draft.known if row.kind == "limit"],
         )
         hint = self.work.hint if judged.verdict == "regressed" and self.work.hint else judged.hint
         judged = replace(judged, hint=self._hint(judged.cause, hint))
@@ -137,6 +138,7 @@ class Verification:
     def _active(self, issues: tuple[Issue, ...], prepared: Prepared) -> tuple[Issue, ...]:
         here = Circumstances(
             device=self.request.device,
+            where=self.request.where,
             torch=prepared.facts.torch,
             macos=prepared.host.macos,
             chip=prepared.host.chip,

@@ -12,6 +12,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..common.errors import UsageError
+from ..common.known_issues import Where
 from ..common.opening import fault_of
 from ..common.records.device_record import Simulated
 
@@ -53,6 +54,18 @@ class VerifyRequest:
     suite: Path | None = None
     known_issues: Path | None = None
     simulated: Simulated | None = None
+
+    @property
+    def where(self) -> Where:
+        """What stands behind an `mps` device."""
+        if self.simulated is None:
+            return "mac"
+        return "official" if self.simulated.official else "simulated"
+
+    @property
+    def is_whole(self) -> bool:
+        """True if no part of the suite was chosen, and no fault is injected."""
+        return not (self.only or self.op or self.layers or self.quick or self.plant)
 
     @property
     def is_wheel(self) -> bool:

@@ -14,12 +14,12 @@ from engine import dispatching
 from engine.budget import budget_of, words
 from engine.estimate import estimate
 from engine.findings import Found
-from engine.layer import Drawn
+from engine.layer import Drawn, WrongCase
 from engine.sampler import Case as DrawnCase
 
 from .cases import Case, Cases
 from .compare import Mismatch
-from .known import load_known
+from .known import Answer, explaining, load_known
 from .outcomes import OutcomeLog, judge
 from .plants import Plant
 from .runs import Bench
@@ -39,8 +39,8 @@ _FEW = 20
 
 def _told(wrong: BaseException | None) -> str:
     """Return what is wrong, without a script, which an event has beside it."""
-    if isinstance(wrong, Found):
-        return f"Mismatch: {wrong.brief}"
+    if isinstance(wrong, (Found, WrongCase)):
+        return f"Mismatch: {wrong.brief if isinstance(wrong, Found) else wrong}"
     return "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
 
 
@@ -180,7 +180,6 @@ class Session:
             self._leave(item.session, self._last)
             return
         self._last = case
-        issue = next((row for row in self._known if row.covers(case.id)), None)
         self.log.started(case)
         begun, error, wrong = time.perf_counter(), {}, None
         before = self.plant.hits if self.plant is not None else None
@@ -191,17 +190,32 @@ class Session:
         if reason is not None:
             self.log.finished(case, "skipped", reason, {}, seconds, **self._plant_hits())
             pytest.skip(reason)
+        outcome, facts, wrong = self._judged(case, wrong)
         if isinstance(wrong, Mismatch) and wrong.error is not None:
             error = wrong.error.as_json()
-        facts: dict[str, Any] = {"finding": wrong.finding} if isinstance(wrong, Found) else {}
-        outcome = judge(wrong is not None, issue, is_ours=lambda: self._is_ours(case, wrong))
         self.log.finished(case, outcome, _told(wrong), error, seconds, **facts, **self._plant_hits())
         if self._must_leave(case, wrong is not None) or (outcome == "failed" and self._is_suspect(before)):
             self._leave(item.session, case)
         if outcome == "known":
-            pytest.xfail(f"{issue.id if issue else ''}: {_told(wrong)}")
+            pytest.xfail(f"{facts['known_issue']}: {_told(wrong)}")
         if wrong is not None:
             raise wrong
+
+    def _judged(self, case: Case, wrong: BaseException | None) -> tuple[str, dict[str, Any], BaseException | None]:
+        """Return the outcome of a case that ran, what else its line says, and what is wrong; what is new is shrunk."""
+        answers = wrong.answers if isinstance(wrong, WrongCase) else [Answer(_told(wrong))]
+        if wrong is None:
+            issue = next((row for row in self._known if row.expects(case.id)), None)
+        else:
+            issue = explaining(self._known, case.id, answers)
+        outcome = judge(wrong is not None, issue, is_ours=lambda: self._is_ours(case, wrong))
+        facts: dict[str, Any] = {"levels": answers[0].levels} if answers[0].levels else {}
+        if outcome in ("known", "unexpected_pass") and issue is not None:
+            facts["known_issue"] = issue.id
+        if outcome == "failed" and isinstance(wrong, WrongCase):
+            wrong = found = wrong.found()
+            facts["finding"] = found.finding
+        return outcome, facts, wrong
 
     def _answer(self, case: Case) -> tuple[dict[str, float], str | None, BaseException | None]:
         """Return the error of a case that is right, why it cannot be asked, and what is wrong with its answer."""

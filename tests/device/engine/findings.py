@@ -56,3 +56,8 @@ def _odd_levels(call: Call) -> dict[str, str]:
     every = dict(call.operator.factors)
     left = {name: level for name, level in call.levels.items() if name not in ("@size", "@shape")}
     return {name: str(level) for name, level in left.items() if name not in every or level != every[name][0]}
+
+
+def levels_of(call: Call) -> dict[str, str]:
+    """Return the levels of a call in words, by factor: what a known issue may speak of."""
+    return {name.lstrip("@"): str(level).replace("torch.", "") for name, level in call.levels.items()}

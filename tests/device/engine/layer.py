@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import time
 from functools import partial
-from typing import Any
+from typing import Any, Callable
 
 import operators
 import transforms
 from device_suite.cases import Cases
-from device_suite.compare import Error
+from device_suite.compare import Error, Mismatch
+from device_suite.known import Answer
 
 from . import findings, shrink, trial
 from .budget import Budget
 from .estimate import measured_seconds
 from .sampler import MOST_CASES, Case, Sampler, chosen
+from .transformation import Transformation
 
 # What a session may take to shrink.
 _SHRINKING_SECONDS = 120.0
@@ -67,10 +69,22 @@ class Drawn(Cases):
         try:
             return trial.make(case, operator, transformation, bench)
         except trial.Wrong as wrong:
-            begun = time.monotonic()
-            found = findings.found(wrong, transformation, bench, min(self._left, shrink.SECONDS))
-            self._left = max(self._left - (time.monotonic() - begun), 0.0)
-            raise found from None
+            raise WrongCase(wrong, partial(self._found, wrong, transformation, bench)) from None
+
+    def _found(self, wrong: trial.Wrong, transformation: Transformation, bench: Any) -> findings.Found:
+        begun = time.monotonic()
+        found = findings.found(wrong, transformation, bench, min(self._left, shrink.SECONDS))
+        self._left = max(self._left - (time.monotonic() - begun), 0.0)
+        return found
+
+
+class WrongCase(Mismatch):
+    """A wrong case. `answers`: each wrong answer; `found` shrinks it to a finding: what is known need not be."""
+
+    def __init__(self, wrong: trial.Wrong, found: Callable[[], findings.Found]) -> None:
+        super().__init__(str(wrong), wrong.error)
+        self.answers = [Answer(str(one), findings.levels_of(one.call)) for one in (wrong, *wrong.others)]
+        self.found = found
 
 
 def is_id(text: str) -> bool:

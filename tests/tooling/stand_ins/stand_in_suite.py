@@ -103,12 +103,14 @@ def pytest_runtest_call(item):
     word = "passed" if error is None else "skipped" if skipped else "failed"
     if word == "failed" and item.name == "test_own":
         word = "own_fault"
+    row = None
     if item.name in item.config.known:
         word = {"passed": "unexpected_pass", "failed": "known"}[word]
+        row = item.config.known[item.name]["id"]
     if word == "known":
         outcome.force_exception(pytest.xfail.Exception("known"))
     write(item.config, event="finished", id=item.name, layer="stand_in", issue=["1"], outcome=word,
-          reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1,
+          reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1, known_issue=row,
           **({"finding": FINDING} if "finding" in item.name and word == "failed" else {}),
           **({"plant_hits": hits_of(item.config)} if item.config.getoption("--plant") else {}))
     suspect = item.config.getoption("--plant") and (hits_of(item.config) is None or hits_of(item.config) != before)

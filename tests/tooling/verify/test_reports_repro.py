@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.records.device_record import Case, Explained, Python, Record, Simulated, Torch, write_record
+from mps_build.common.records.device_record import Case, KnownIssue, Python, Record, Simulated, Torch, write_record
 from mps_build.verify.reports.embedded_suite import embed, without_other_cases
 from mps_build.verify.reports.html import render
 from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
@@ -154,20 +154,24 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
 
 
 def test_an_issue_of_a_simulated_device_says_so_before_anything_else() -> None:
-    explained = Explained(id="row", letter="bug", link="https://github.com/pytorch/pytorch/issues/1", reason="it is so")
+    link = "https://github.com/pytorch/pytorch/issues/1"
+    known = KnownIssue(id="row", kind="limit", link=link, title="no LSTM", outcome="fails", reason="it is so")
     record = RECORD.model_copy(
-        update={"simulated": Simulated(release="2.6.0", macos="15.2"), "statement": "Host code on Linux."}
+        update={
+            "simulated": Simulated(release="2.6.0", macos="15.2"),
+            "statement": "Host code on Linux.",
+            "known_issues": (known,),
+        }
     )
 
-    text = render_issue(record, CASE.model_copy(update={"explained": explained}), "", "repro.py")
+    text = render_issue(record, CASE.model_copy(update={"known_issue": "row"}), "", "repro.py")
 
     assert text.index("Host code on Linux.") < text.index("**Expected:**")
-    assert "a bug of the release: it is so (https://github.com/pytorch/pytorch/issues/1)" in text
+    assert f"Known as {link}, a limit of the simulation (no LSTM): it is so." in text
 
 
-def test_what_is_explained_is_not_drawn_as_a_new_failure() -> None:
-    explained = Explained(id="row", letter="limit", reason="it is so")
-    record = RECORD.model_copy(update={"cases": (CASE.model_copy(update={"explained": explained}),)})
+def test_what_is_known_is_not_drawn_as_a_new_failure() -> None:
+    record = RECORD.model_copy(update={"cases": (CASE.model_copy(update={"outcome": "known"}),)})
 
     bars = [page.partition('<div class="bar">')[2].partition("</div>")[0] for page in map(render, (RECORD, record))]
 

@@ -59,9 +59,8 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     console.print()
     console.print(record.statement, style="bold")
     new = [case for case in record.cases if case.is_new]
-    explained = [case for case in record.cases if case.explained]
     known = [case for case in record.cases if case.outcome == "known"]
-    for title, cases in (("New findings", new), ("Explained failures", explained), ("Known issues", known)):
+    for title, cases in (("New findings", new), ("Known issues", known)):
         if found := found_in(record, cases):
             lines = [
                 [one.id, one.words, ", ".join(one.first.issue), _outcome(one.first), _short(one.first)]
@@ -100,7 +99,7 @@ def print_end(record: Record, path: Path, console: Console) -> None:
 
 
 def _outcome(case: Case) -> str:
-    return f"{case.outcome}: {case.explained.letter} {case.explained.id}" if case.explained else case.outcome
+    return f"{case.outcome}: {case.known_issue}" if case.known_issue else case.outcome
 
 
 def _short(case: Case) -> str:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -24,7 +26,6 @@ Failure = Literal["failed", "crashed", "timeout"]
 FAILED: tuple[Failure, ...] = get_args(Failure)
 Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "not_verified"]
 PlantResult = Literal["caught", "missed", "not_exercised", "error"]
-Letter = Literal["bug", "limit", "suite"]
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -36,22 +37,11 @@ class RecordPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Explained(RecordPart):
-    """Why a case fails on the simulated device: a bug of PyTorch's host code, or a limit of the simulation.
-
-    `id` is the row of simulated_explanations.yaml.
-    """
-
-    id: str
-    letter: Letter
-    link: str | None = None
-    reason: str
-
-
 class Case(RecordPart):
     """One case; `largest` and `bound` are the largest error of any comparison, and what it may be.
 
-    `file` is the suite's file that asks it, `finding` the name of what its failure comes down to.
+    `file` is the suite's file that asks it, `finding` the name of what its failure comes down to. `levels`: of a drawn
+    call that is answered wrongly, by factor.
     """
 
     id: str
@@ -64,14 +54,14 @@ class Case(RecordPart):
     bound: float | None = None
     seconds: float | None = None
     known_issue: str | None = None
+    levels: dict[str, str] | None = None
     file: str | None = None
-    explained: Explained | None = None
     finding: str | None = None
 
     @property
     def is_new(self) -> bool:
-        """Whether it failed and nothing explains it."""
-        return self.outcome in FAILED and self.explained is None
+        """Whether it failed and no known issue says why."""
+        return self.outcome in FAILED
 
     @property
     def is_event(self) -> bool:
@@ -130,14 +120,18 @@ class Python(RecordPart):
 
 
 class KnownIssue(RecordPart):
-    """One row of known_issues.yaml that held for this torch on this host."""
+    """One row of known_issues.yaml that held for this torch on this host.
+
+    `kind`: a bug of PyTorch or of Apple, or a limit of the simulation.
+    """
 
     id: str
-    link: str
+    kind: str = "bug"
+    link: str | None = None
     title: str
     outcome: str
     reason: str
-    since: str
+    since: str | None = None
     fixed_by: str | None = None
     cases: tuple[str, ...] = ()
 
@@ -164,13 +158,11 @@ class Simulated(RecordPart):
 
 
 class Explanations(RecordPart):
-    """How many failing cases have which letter, and how many have none; `stale` are explained cases that passed."""
+    """How many cases of a simulated device are wrong by bugs, by limits of the simulation, and by nothing known."""
 
     bug: int = 0
     limit: int = 0
-    suite: int = 0
     unexplained: int = 0
-    stale: tuple[str, ...] = ()
 
 
 class Concurrency(RecordPart):
@@ -219,7 +211,10 @@ class RecordHeader(RecordPart):
 
 
 class Record(RecordHeader):
-    """One verification."""
+    """One verification.
+
+    `unmet`: known issues whose cases were asked, and none failed as they say; of a whole run alone.
+    """
 
     schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
     verdict: Verdict
@@ -227,9 +222,36 @@ class Record(RecordHeader):
     simulated: Simulated | None = None
     explanations: Explanations | None = None
     counts: dict[str, int] = Field(default_factory=dict)
+    unmet: tuple[str, ...] = ()
     estimate: Estimate | None = None
     findings: tuple[Finding, ...] = ()
     cases: tuple[Case, ...] = ()
+
+
+def _with_known_issues(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a record whose failures have `explained` with known issues in its place: so 0.2 wrote them."""
+    cases, counts, known = (document.get(name) for name in ("cases", "counts", "known_issues"))
+    if not isinstance(cases, list) or not isinstance(known, list) or not isinstance(counts, dict):
+        return document
+    rows: dict[str, dict[str, Any]] = {}
+    counted = Counter({word: number for word, number in counts.items() if isinstance(number, int)})
+    made = []
+    for case in cases:
+        why = case.get("explained") if isinstance(case, dict) else None
+        if not isinstance(why, dict) or case.get("outcome") not in FAILED:
+            made.append(case)
+            continue
+        name, reason = str(why.get("id")), str(why.get("reason"))
+        row = {"id": name, "kind": str(why.get("letter")), "link": why.get("link"), "title": reason, "reason": reason}
+        rows[name] = {**row, "outcome": "fails"}
+        counted[case["outcome"]] -= 1
+        counted["known"] += 1
+        made.append({**case, "outcome": "known", "known_issue": name, "explained": None})
+    return (
+        {**document, "cases": made, "counts": dict(counted), "known_issues": [*known, *rows.values()]}
+        if rows
+        else document
+    )
 
 
 def to_json(record: BaseModel) -> dict[str, Any]:
@@ -255,11 +277,22 @@ def load_record(path: Path) -> Record:
     Raises:
         UsageError: no such file, no JSON, no record, a record of another schema, or a damaged one.
     """
-    return read_model(path, Record, schema=SCHEMA, hint="`nox -s verify_mps` writes records")
+    hint = "`nox -s verify_mps` writes records"
+    return read_model(path, Record, schema=SCHEMA, hint=hint, as_now=_with_known_issues)
 
 
-def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _Model:
+def read_model(
+    path: Path,
+    model: type[_Model],
+    *,
+    schema: str,
+    hint: str,
+    as_now: Callable[[dict[str, Any]], dict[str, Any]] = lambda document: document,
+) -> _Model:
     """Return the model that the JSON in `path` holds, once it names that schema.
+
+    Args:
+        as_now: makes a document of now of one that an older version wrote.
 
     Raises:
         UsageError: as for `load_record`; each names the file, and `hint` says who writes the right one.
@@ -269,4 +302,4 @@ def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _M
     if named != schema:
         found = f"its schema is {named!r}" if named else "it names no schema"
         raise UsageError(f"{path}: is not a record of schema {schema}: {found}", hint=hint)
-    return checked(document, model, name=str(path), what="record")
+    return checked(as_now(document), model, name=str(path), what="record")

@@ -1,8 +1,8 @@
 """The software Metal for a macOS wheel: one Mach-O dylib for arm64, and the machine of the kernels for Linux.
 
-The sources are those of the simulation that is compiled from PyTorch's own (native/), without elf/ and torch/. What
-reckons with ATen (graph/) is compiled with the headers of the wheel; everything else is the same for all wheels. An
-object is kept by the digest of all that it is made of.
+The sources are those of the simulation that is compiled from PyTorch's own (native/), without elf/ and most of torch/.
+What reckons with ATen (graph/, torch/) is compiled with the headers of the wheel; everything else is the same for all
+wheels. An object is kept by the digest of all that it is made of.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ LIBRARY, MACHINE = "libsoftware_metal.dylib", "libmachine.so"
 # Of the software Metal: the classes and methods first, since Mach-O runs initialisers in the order of its files.
 _PARTS = ("runtime", "foundation", "metal", "macho", "graph")
 _FIRST = ("runtime/classes.cpp",)
+_OPERATORS = "torch/operators.cpp"  # an error and a crash name the operator
 _TARGET = "aarch64-macos.14.0"
 _MACHINE_TARGET = "aarch64-linux-gnu.2.31"
 _FLAGS = (
@@ -106,8 +107,8 @@ def build_metal(site: Path, *, version: str, home: Path, zig: Zig, jobs: int, re
     objects = []
     for path in _sources(native):
         language = "objective-c++" if path.suffix == ".mm" else "c++"
-        if path.parent.name == "graph":
-            words = ("-x", language, "-include-pch", str(shared), *torch, *base)
+        if path.parent.name in ("graph", "torch"):
+            words = ("-x", "objective-c++", "-include-pch", str(shared), *torch, *base)
             objects.append(_Object(source=path, argv=words, inputs=header.inputs))
         else:
             objects.append(_Object(source=path, argv=("-x", language, "-std=c++20", *base), inputs=common_inputs))
@@ -133,6 +134,7 @@ def _sources(native: Path) -> Iterator[Path]:
     first = [native / name for name in _FIRST]
     yield from first
     yield from (path for path in paths if path not in first)
+    yield native / _OPERATORS
 
 
 def _compiled(objects: Sequence[_Object], folder: Path, zig: Zig, *, jobs: int, reporter: Reporter) -> list[Path]:

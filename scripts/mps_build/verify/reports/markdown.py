@@ -31,7 +31,6 @@ def render(record: Record) -> str:
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]
     parts += _findings(record)
-    parts += _explained(record)
     known = {row.id: row for row in record.known_issues}
     rows = []
     for case in record.cases:
@@ -41,9 +40,9 @@ def render(record: Record) -> str:
                 (
                     in_code(case.id),
                     case.outcome.replace("_", " "),
-                    markdown_link(row.id, row.link),
-                    row.since,
-                    _short(row.title),
+                    markdown_link(row.id, row.link or ""),
+                    row.since or row.kind,
+                    _short(f"{row.title}: {row.reason}"),
                 )
             )
     if rows:
@@ -79,18 +78,6 @@ def _findings(record: Record) -> list[str]:
             head = f"<details><summary>{in_html(one.id)}</summary>"
             parts += [head, "", f"{fence}python", one.finding.script.rstrip(), fence, "", "</details>", ""]
     return parts
-
-
-def _explained(record: Record) -> list[str]:
-    rows = []
-    for case in record.cases:
-        if case.explained is not None:
-            name = in_code(case.explained.id)
-            link = markdown_link(name, case.explained.link or "")
-            rows.append((in_code(case.id), case.outcome, case.explained.letter, link, _short(case.explained.reason)))
-    more = [f"and {len(rows) - _SHOWN} more: see the record", ""] if len(rows) > _SHOWN else []
-    columns = ("case", "outcome", "letter", "explanation", "why")
-    return ["### Explained failures", "", *_table(columns, rows[:_SHOWN]), *more] if rows else []
 
 
 def _issues(case: Case) -> Markdown:

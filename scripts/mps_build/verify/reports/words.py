@@ -104,16 +104,11 @@ def sentence(record: Record) -> str:
 
 
 def explanation_words(record: Record) -> str:
-    """Return how many failures on a simulated device have which explanation; nothing where there are none.
-
-    A known issue is a bug that known_issues.yaml has.
-    """
+    """Return how many cases of a simulated device are wrong by what; nothing where there are none."""
     found = record.explanations
     if found is None:
         return ""
-    known = record.counts.get("known", 0)
     parts = (
-        (known, plural(known, "known issue")),
         (found.bug, f"{plural(found.bug, 'bug')} of the release"),
         (found.limit, f"{plural(found.limit, 'limit')} of the simulation"),
         (found.unexplained, f"{found.unexplained} unexplained"),

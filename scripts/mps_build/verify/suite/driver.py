@@ -22,7 +22,7 @@ from .outcomes import (
     describe_end,
     finding_of_event,
     is_orderly,
-    known_row,
+    known_death,
     last_lines,
     signal_name,
 )
@@ -232,7 +232,7 @@ class _GroupRun:
         elif kind == "finished":
             if found := finding_of_event(event):
                 self._run.findings.setdefault(found.id, found)
-            self._add(case_of_event(event, self._layer, self._request.known))
+            self._add(case_of_event(event, self._layer))
 
     def _count_hits(self, hits: int) -> None:
         self._hits = hits
@@ -322,14 +322,13 @@ class _GroupRun:
 
     def _left_behind(self, end: ChildEnd, case_id: str) -> Case:
         outcome: Result = "timeout" if end.cut == "timeout" else "crashed"
-        row = known_row(case_id, self._request.known)
-        if row and row["outcome"] == "fails":  # a case known to be wrong, and now it crashes: that is news
-            row = None
+        reason = f"{describe_end(end)}{': ' + last_lines(end.output) if end.output.strip() else ''}"
+        row = known_death(case_id, reason, self._request.known)
         return Case(
             id=case_id,
             layer=self._layer,
             outcome="known" if row else outcome,
-            reason=f"{describe_end(end)}{': ' + last_lines(end.output) if end.output.strip() else ''}",
+            reason=reason,
             error=self._error_of(end),
             seconds=round(time.monotonic() - end.running_since, 3),
             known_issue=str(row["id"]) if row else None,

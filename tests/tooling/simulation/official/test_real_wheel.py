@@ -21,6 +21,24 @@ _CHECKS = (
 )
 
 
+_CASES = (
+    "issue-131750",
+    "issue-184122*",
+    "issue-141774-bfloat16",
+    "issue-141471*",
+    "issue-187280*",
+    "issue-84511-conv2d",
+)
+# The memory of the tensor may not be read: the host code of a copy does so.
+_CRASH = """
+import ctypes, mmap, torch
+page = mmap.mmap(-1, 4096)
+x = torch.frombuffer(page, dtype=torch.int32)
+ctypes.CDLL(None).mprotect(ctypes.c_void_p(x.data_ptr()), ctypes.c_size_t(4096), 0)
+x.to("mps", torch.float32)
+"""
+
+
 def _ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "mps_build", *words]
     environ = {**os.environ, "PIP_CONSTRAINT": os.devnull, "PYTHONPATH": str(PACKAGE.parent)}
@@ -44,12 +62,21 @@ def test_official_operators_equal_the_cpu(tmp_path: Path) -> None:
     assert answer.returncode == 3  # the program's own
 
 
+def test_a_crash_names_the_operator_and_the_wheels_own_functions(tmp_path: Path) -> None:
+    answer = _ask(tmp_path, "simulate", "torch==2.15.0", "--", "python", "-c", _CRASH)
+
+    assert answer.returncode == 139, answer.stderr
+    said = answer.stderr[answer.stderr.index("software Metal: signal 11 (Segmentation fault), operator copy_, ") :]
+    assert "native frames: [libtorch_cpu.dylib] " in said and " < at::native::mps::mps_copy_ < " in said
+
+
 def test_cases_of_the_device_suite_are_rehearsed(tmp_path: Path) -> None:
     record = tmp_path / "record"
 
     answer = _ask(
         tmp_path,
-        *("verify_mps", "torch==2.15.0", "--simulated", "--only", "issue-131750,issue-184122*"),
+        # Of a softmax in Float and values in Half, and of weights with the outer channels last: the last four.
+        *("verify_mps", "torch==2.15.0", "--simulated", "--only", ",".join(_CASES)),
         *("--record", str(record)),
     )
 

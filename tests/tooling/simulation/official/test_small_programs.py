@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from mps_build.build.objc import write_frameworks
+from mps_build.common.files import copy_whole
 from mps_build.common.process import Command, run_logged
 from mps_build.common.reporter import SilentReporter
+from mps_build.simulation.availability import read_availability, table_source
+from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.official.build import Below, provide_below
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, emulated
 from mps_build.simulation.official.tools import Tools, provide_tools, zig_environ
@@ -39,24 +45,25 @@ def interpreter() -> Interpreter:
     return debian_interpreter("3.11", SilentReporter())
 
 
-def _library(tools: Tools, folder: Path, name: str, *needs: Path) -> Path:
-    """Return a library of one source; C++ is compiled and linked apart, so that zig links no libc++ into it."""
-    source = next(_PROGRAMS.glob(f"{name}.c*"))
-    compiled, made = folder / f"{name}.o", folder / f"lib{name}.dylib"
-    standard = ("c++", "-std=c++20") if source.suffix == ".cpp" else ("cc",)
-    link = (
-        "cc",
-        *_FLAGS,
-        *_LINK,
-        f"-Wl,-install_name,@rpath/{made.name}",
-        "-o",
-        str(made),
-        str(compiled),
-        *map(str, needs),
-    )
-    for words in ((*standard, *_FLAGS, "-c", str(source), "-o", str(compiled)), link):
-        run_logged(Command(argv=(str(tools.zig), *words), environ=zig_environ()), log=folder / "log")
+def _compiled(tools: Tools, folder: Path, name: str, *words: str) -> Path:
+    """Return the object of one source: of this folder's programs, or one that the test has written."""
+    source = next(path for place in (_PROGRAMS, folder) for path in place.glob(f"{name}.[cm]*"))
+    made = folder / f"{name}.o"
+    standard = ("cc",) if source.suffix == ".c" else ("c++", "-std=c++20", *words)
+    _zig(tools, folder, *standard, *_FLAGS, "-c", str(source), "-o", str(made))
     return made
+
+
+def _library(tools: Tools, folder: Path, name: str, *needs: Path, words: Sequence[str] = ()) -> Path:
+    """Return a library of one source; C++ is compiled and linked apart, so that zig links no libc++ into it."""
+    compiled, made = _compiled(tools, folder, name, *words), folder / f"lib{name}.dylib"
+    link = (*_LINK, f"-Wl,-install_name,@rpath/{made.name}", "-o", str(made), str(compiled), *map(str, needs))
+    _zig(tools, folder, "cc", *_FLAGS, *link)
+    return made
+
+
+def _zig(tools: Tools, folder: Path, *words: str) -> None:
+    run_logged(Command(argv=(str(tools.zig), *words), environ=zig_environ()), log=folder / "log")
 
 
 @pytest.mark.parametrize("name", list(_CHECKS))
@@ -81,7 +88,93 @@ def test_an_object_that_nothing_gives_is_refused_when_the_library_is_opened(
     assert answer.returncode == 1
 
 
-def _run(tools: Tools, below: Below, interpreter: Interpreter, image: Path) -> subprocess.CompletedProcess[str]:
-    program = (str(interpreter.program), str(_PROGRAMS / "run.py"), str(below.loader), str(below.libcxx), str(image))
+def test_a_class_that_the_software_metal_lacks_is_named_when_it_is_sent_something(
+    tools: Tools, below: Below, interpreter: Interpreter, tmp_path: Path
+) -> None:
+    """Of the software Metal the Objective-C alone, as one file: no header of torch is needed."""
+    frameworks = write_frameworks(tmp_path / "frameworks").include
+    copy_whole(NATIVE / "include/dispatch/dispatch.h", tmp_path / "include/dispatch/dispatch.h")
+    (tmp_path / "availability.cpp").write_text(table_source(read_availability()), encoding="utf-8")
+    macho = NATIVE / "macho"
+    parts = {
+        "runtime.cpp": [
+            NATIVE / "runtime/classes.cpp",
+            *sorted(NATIVE.glob("runtime/*.cpp")),
+            tmp_path / "availability.cpp",
+        ],
+        "foundation.mm": [*sorted(NATIVE.glob("foundation/*.mm")), NATIVE / "runtime/dispatch.mm", macho / "images.mm"],
+    }
+    parts["runtime.cpp"] += [macho / "absent.cpp", macho / "crash.cpp"]
+    for name, paths in parts.items():
+        text = "".join(f'#include "{path}"\n' for path in dict.fromkeys(paths))
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    include = ("-include", str(NATIVE / "include/linux_prefix.h"), f"-I{tmp_path / 'include'}", f"-I{NATIVE}")
+    words = ("-fblocks", "-fno-objc-arc", "-w", *include, "-idirafter", str(frameworks))
+    metal = _library(tools, tmp_path, "runtime", _compiled(tools, tmp_path, "foundation", *words), words=words)
+
+    answer = _run(tools, below, interpreter, _library(tools, tmp_path, "absent", words=words), metal)
+
+    assert answer.stdout.splitlines() == ["_check_absent_class 0"], answer.stderr
+
+
+_END = """
+import ctypes, faulthandler, sys
+loader, libcxx, image, name = (each.encode() for each in sys.argv[1:])
+faulthandler.enable()
+library = ctypes.PyDLL(loader, ctypes.RTLD_GLOBAL)
+library.official_symbol.restype = ctypes.c_void_p
+assert library.official_provide(libcxx) == 0 and library.official_open(image) == 0
+ctypes.CFUNCTYPE(ctypes.c_int)(library.official_symbol(b"_" + name))()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "operator", "selector", "frames"),
+    [
+        (
+            "end_by_a_store",
+            -11,
+            "add_Tensor",
+            "-[SimEncoder fill:]",
+            "-[SimEncoder fill:] < at::_ops::add_Tensor::call < end_by_a_store",
+        ),
+        ("end_by_abort", -6, "aten::relu", "(none)", "end_by_abort"),
+        ("end_by_an_error", -6, "aten::relu", "(none)", "end_by_an_error"),
+    ],
+)
+def test_a_crash_names_the_operator_the_selector_and_the_frames(
+    name: str,
+    number: int,
+    operator: str,
+    selector: str,
+    frames: str,
+    tools: Tools,
+    below: Below,
+    interpreter: Interpreter,
+    tmp_path: Path,
+) -> None:
+    image = _library(tools, tmp_path, "crash")
+    words = (str(interpreter.program), "-c", _END, str(below.loader), str(below.libcxx), str(image), name)
+
+    answer = subprocess.run((*emulated(tools, interpreter.root), *words), check=False, capture_output=True, text=True)
+
+    assert answer.returncode == number
+    said = re.search(r"software Metal: signal (\d+) .*\n.*\n", answer.stderr)
+    assert said, answer.stderr
+    assert f", operator {operator}, selector {selector}, the GPU ran kernel doubled\nnative frames: " in said[0]
+    assert f"[libcrash.dylib] {frames}\n" in said[0]
+    assert "Current thread" in answer.stderr  # Python's faulthandler, which was there before
+    if name == "end_by_an_error":
+        assert (
+            "terminating due to uncaught exception of type std::runtime_error: software Metal: there is no"
+            in answer.stderr
+        )
+
+
+def _run(
+    tools: Tools, below: Below, interpreter: Interpreter, image: Path, *providers: Path
+) -> subprocess.CompletedProcess[str]:
+    images = map(str, (below.loader, below.libcxx, *providers, image))
+    program = (str(interpreter.program), str(_PROGRAMS / "run.py"), *images)
     argv = (*emulated(tools, interpreter.root), *program)
     return subprocess.run(argv, check=False, capture_output=True, text=True, timeout=600)

@@ -1,7 +1,6 @@
 // What a crash in host code leaves behind, on standard error: the operator, the selector, the native frames.
 // Nothing here allocates: the heap may be what is damaged.
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
@@ -13,6 +12,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "../runtime/crash.h"
+#include "../runtime/crash_words.h"
+#include "../runtime/objects.h"
 
 namespace sim {
 thread_local const char *current_command = nullptr;
@@ -20,8 +21,6 @@ thread_local bool is_kernel = false;
 } // namespace sim
 
 namespace {
-// As many letters as fit into the reason of a case.
-constexpr size_t MOST_LETTERS = 500;
 constexpr int MOST_FRAMES = 64, NUMBERS[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
 struct sigaction before[64];
 
@@ -59,35 +58,13 @@ struct Symbols {
   }
 } own;
 
-// `_ZN2at6native3dotERKNS_6TensorES3_` -> `at::native::dot`; any other name as it is.
-void write_plain(char *to, size_t room, const char *name) {
-  const char *at = std::strncmp(name, "_Z", 2) == 0 ? std::strpbrk(name, "N123456789") : nullptr;
-  size_t used = 0;
-  if (at && *at == 'N') at += std::strspn(at + 1, "KVrRO") + 1;
-  while (at && *at >= '1' && *at <= '9') {
-    char *end;
-    const size_t length = std::strtoul(at, &end, 10);
-    if (std::strlen(end) < length || used + length + 3 > room) break;
-    if (used) used += std::snprintf(to + used, room - used, "::");
-    const bool is_nameless = std::strncmp(end, "_GLOBAL__N", 10) == 0;
-    used += std::snprintf(to + used, room - used, "%.*s", is_nameless ? 1 : int(length), is_nameless ? "~" : end);
-    at = end + length;
-    if (*at == 'L') at++; // a function of one file
-  }
-  if (!used) std::snprintf(to, room, "%s", name);
-}
-
-void say(const char *text) {
-  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
-}
-
 void tell(int number, const ucontext_t *context) {
   void *frames[MOST_FRAMES];
   const int count = backtrace(frames, MOST_FRAMES);
-  char name[400], last[400] = "", operation[200] = "", selector[300] = "", chain[MOST_LETTERS + 100] = "", head[700];
-  size_t used = 0;
+  crash_words words = {};
+  char said[2000];
   bool is_past_signal = false, is_message = false;
-  for (int i = 0; i < count && used < MOST_LETTERS; i++) {
+  for (int i = 0; i < count; i++) {
     Dl_info info{};
     const char *found = dladdr(frames[i], &info) && info.dli_sname ? info.dli_sname : nullptr;
     // A return address lies behind its call, and may be the next function's first.
@@ -100,28 +77,14 @@ void tell(int number, const ucontext_t *context) {
     }
     const char *file = info.dli_fname ? std::strrchr(info.dli_fname, '/') : nullptr;
     if (file && std::strncmp(file, "/python3", 8) == 0) break; // the rest is Python's, which tells of itself
-    write_plain(name, sizeof name, found ? found : "?");
-    if (!*selector && (std::strncmp(name, "-[", 2) == 0 || std::strncmp(name, "+[", 2) == 0))
-      std::snprintf(selector, sizeof selector, "%s", name);
-    if (!*operation && std::strncmp(name, "at::_ops::", 10) == 0) {
-      std::snprintf(operation, sizeof operation, "%s", name + 10);
-      if (char *end = std::strstr(operation, "::")) *end = 0;
-    }
-    if (!found || std::strcmp(name, last) == 0) continue; // a function without a name, or an overload of the last
-    used += std::snprintf(chain + used, sizeof chain - used, "%s%.90s", used ? " < " : "", name);
-    std::snprintf(last, sizeof last, "%s", name);
+    if (!crash_frame(&words, found, nullptr)) break;
   }
   if (is_message) { // to an object that is none: the selector is still in its register
     auto *sent = reinterpret_cast<const char *>(context->uc_mcontext.gregs[REG_RSI]);
-    std::snprintf(selector, sizeof selector, "%s", sent ? sent : "?");
+    std::snprintf(words.selector, sizeof words.selector, "%s", sent ? sent : "?");
   }
-  // Two lines: whoever reads a process's last lines has what stood before them as well, such as a failed assertion.
-  std::snprintf(head, sizeof head, "software Metal: signal %d (%s), operator %s, selector %s%s%.120s\nnative frames: ", number,
-                strsignal(number), *operation ? operation : "(none)", *selector ? selector : "(none)",
-                sim::current_command ? ", the GPU ran " : "", sim::current_command ? sim::current_command : "");
-  say(head);
-  say(chain);
-  say("\n");
+  const size_t size = crash_said(&words, said, sizeof said, number, strsignal(number), sim::current_operator, sim::current_command);
+  if (write(STDERR_FILENO, said, size) < 0) return;
 }
 
 void crashed(int number, siginfo_t *info, void *context) {

@@ -107,9 +107,16 @@ bool is_channels_last(int64_t layout) {
 at::Tensor channels_first(const at::Tensor &x, const Window &w) { return is_channels_last(w.data) ? at::movedim(x, -1, 1) : x; }
 at::Tensor as_given(const at::Tensor &x, const Window &w) { return is_channels_last(w.data) ? at::movedim(x, 1, -1) : x; }
 
+bool is_outer_last(int64_t layout) {
+  return layout == MPSGraphTensorNamedDataLayoutHWIO || layout == MPSGraphTensorNamedDataLayoutDHWIO;
+}
+// Weights with the outer channels first, then the inner ones; and the other way round.
+at::Tensor outer_first(const at::Tensor &x, const Window &w) { return is_outer_last(w.weights) ? at::movedim(x, {-1, -2}, {0, 1}) : x; }
+at::Tensor weights_as_given(const at::Tensor &x, const Window &w) { return is_outer_last(w.weights) ? at::movedim(x, {0, 1}, {-1, -2}) : x; }
+
 Window checked(Window window) {
   const bool is_outer_first = window.weights == MPSGraphTensorNamedDataLayoutOIHW || window.weights == MPSGraphTensorNamedDataLayoutOIDHW;
-  if (!is_outer_first) refuse_with("MPSGraph convolution: weights of layout ", window.weights);
+  if (!is_outer_first && !is_outer_last(window.weights)) refuse_with("MPSGraph convolution: weights of layout ", window.weights);
   if (window.style != MPSGraphPaddingStyleExplicit) refuse_with("MPSGraph convolution: padding style ", window.style);
   return window;
 }
@@ -119,7 +126,8 @@ Sizes amounts(const Window &w, int64_t count) {
   for (int64_t i = 2; i >= 3 - count; i--) out.insert(out.end(), {w.before[i], w.after[i]});
   return out;
 }
-at::Tensor convolved(const at::Tensor &x, const at::Tensor &weights, const Window &w) {
+at::Tensor convolved(const at::Tensor &x, const at::Tensor &given, const Window &w) {
+  const auto weights = outer_first(given, w);
   const int64_t n = weights.dim() - 2;
   auto padded = at::constant_pad_nd(channels_first(x, w), amounts(w, n));
   auto out = at::convolution(padded, weights, {}, last(w.stride, n), Sizes(n, 0), last(w.dilation, n), false, Sizes(n, 0), w.groups);
@@ -133,7 +141,8 @@ at::Tensor first_of(at::Tensor x) {
 }
 // The gradient of what `convolved` does for an input of a size. What no step of the window reaches is 0: PyTorch asks for
 // an input that is larger than its window needs (output_padding of a transposed convolution).
-at::Tensor data_gradient(const at::Tensor &gradient, const Sizes &sizes, const at::Tensor &weights, const Window &w) {
+at::Tensor data_gradient(const at::Tensor &gradient, const Sizes &sizes, const at::Tensor &given, const Window &w) {
+  const auto weights = outer_first(given, w);
   const int64_t n = weights.dim() - 2;
   auto whole = at::convolution(
       channels_first(gradient, w), weights, {}, last(w.stride, n), Sizes(n, 0), last(w.dilation, n), true, Sizes(n, 0), w.groups);
@@ -145,7 +154,8 @@ at::Tensor data_gradient(const at::Tensor &gradient, const Sizes &sizes, const a
   }
   return as_given(at::constant_pad_nd(whole, more), w);
 }
-at::Tensor weights_gradient(const at::Tensor &gradient, const at::Tensor &input, const at::Tensor &weights, const Window &w) {
+at::Tensor weights_gradient(const at::Tensor &gradient, const at::Tensor &input, const at::Tensor &like, const Window &w) {
+  const auto weights = outer_first(like, w);
   const int64_t n = weights.dim() - 2;
   const auto outer = channels_first(gradient, w);
   auto padded = at::constant_pad_nd(channels_first(input, w), amounts(w, n));
@@ -153,9 +163,10 @@ at::Tensor weights_gradient(const at::Tensor &gradient, const at::Tensor &input,
     const int64_t axis = 3 - n + i;
     padded = padded.slice(2 + i, 0, (outer.size(2 + i) - 1) * w.stride[axis] + (weights.size(2 + i) - 1) * w.dilation[axis] + 1);
   }
-  return std::get<1>(at::convolution_backward(
+  const auto [of_data, of_weights, of_bias] = at::convolution_backward(
       outer, padded, weights, at::OptionalIntArrayRef{}, last(w.stride, n), Sizes(n, 0), last(w.dilation, n), false,
-      Sizes(n, 0), w.groups, {false, true, false}));
+      Sizes(n, 0), w.groups, {false, true, false});
+  return weights_as_given(of_weights, w);
 }
 // As PyTorch calls it: channels at the third axis from the end, so that a batch of pictures (N, C, H, W) is the volume,
 // with weights of depth 1: (1, C, h, w). A grouped convolution of two dimensions does the same.

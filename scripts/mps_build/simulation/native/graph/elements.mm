@@ -40,9 +40,13 @@ bool is_triangle_of_one_value(const Tensors &band) {
   return std::all_of(strides.begin(), strides.end(), [](int64_t each) { return each == 0; }) && band[1].size(-1) == band[1].size(-2) &&
       values(band[2]).at(0) == 0 && values(band[3]).at(0) < 0;
 }
+at::Tensor product(const at::Tensor &a, const at::Tensor &b) {
+  const auto type = at::promote_types(a.scalar_type(), b.scalar_type());
+  return at::matmul(a.to(type), b.to(type));
+}
 at::Tensor times_band(const Tensors &x) {
   if (!x[0].is_meta() && is_triangle_of_one_value(x)) return at::cumsum(x[0], -1, x[0].scalar_type()) * x[1].flatten()[0];
-  return at::matmul(x[0], x[0].is_meta() ? x[1] : band_part(x[1], values(x[2]).at(0), values(x[3]).at(0)));
+  return product(x[0], x[0].is_meta() ? x[1] : band_part(x[1], values(x[2]).at(0), values(x[3]).at(0)));
 }
 } // namespace
 
@@ -120,13 +124,15 @@ TWO(maximumWithNaNPropagation, at::maximum(x[0], x[1]))
 TWO(minimumWithNaNPropagation, at::minimum(x[0], x[1]))
 
 - (T *)matrixMultiplicationWithPrimaryTensor:(T *)one secondaryTensor:(T *)other name:(NSString *)name {
-  same_types("matrixMultiplication", one, other);
+  // Real floats may be of different widths: attention of 2.15 multiplies a softmax in Float with values in Half.
+  if (!one || !other || !kept_type(one) || !kept_type(other)) same_types("matrixMultiplication", one, other);
+  const uint32_t type = type_of(one) == type_of(other) ? kept_type(one) : (uint32_t)MPSDataTypeFloat32;
   if (is_made_by(other, "bandPart") && inputs_of(self, other).size() == 3) {
     auto inputs = inputs_of(self, other);
     inputs.insert(inputs.begin(), one);
     return node(self, "matrixMultiplication", inputs, times_band);
   }
-  return node(self, "matrixMultiplication", {one, other}, [](auto &x) { return at::matmul(x[0], x[1]); }, kept_type(one));
+  return node(self, "matrixMultiplication", {one, other}, [](auto &x) { return product(x[0], x[1]); }, type);
 }
 - (T *)castTensor:(T *)tensor toType:(MPSDataType)type name:(NSString *)name {
   return node(self, "cast", {tensor}, [to = torch_type(type)](auto &x) { return x[0].to(to); }, type);

@@ -1,53 +1,69 @@
-/* What a crash says: where it was, by the names of the wheel's own symbols. */
+/* What a crash says: the operator, the selector, and where it was, by the names of the wheel's own symbols. */
 #define _GNU_SOURCE
 #include "image.h"
+#include "crash_words.h"
 #include <dlfcn.h>
 #include <signal.h>
-#include <stdio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { MOST_FRAMES = 40 };
+enum { MOST_FRAMES = 100 };
 static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+static struct sigaction before[65];
+static const char *(*current_operator)(void), *(*current_command)(void);
 
-static void print_place(const char *what, const void *address) {
+/* Adds a frame; false where Python's own begin, which tell of themselves. A return address may be the next function's. */
+static bool add_frame(struct crash_words *words, const char *address, bool is_return) {
     const struct image *image = image_of(address);
-    char line[1200];
-    uint64_t distance = 0;
+    uint64_t distance;
     Dl_info info = {0};
-    const char *name = image ? symbol_at(image, address, &distance) : NULL, *path = image ? image->path : NULL;
-    if (!image && dladdr(address, &info)) {
-        path = info.dli_fname, name = info.dli_sname;
-        distance = name ? (uint64_t)((char *)address - (char *)info.dli_saddr) : 0;
-    }
-    const char *file = path && strrchr(path, '/') ? strrchr(path, '/') + 1 : path ? path : "?";
-    int size = snprintf(line, sizeof line, "mps-build: %-5s %p %s %.900s + %llu\n", what, address, file, name ? name : "?", (unsigned long long)distance);
-    if (write(2, line, (size_t)(size < (int)sizeof line ? size : (int)sizeof line - 1)) < 0) return;
+    const char *name = image ? symbol_at(image, address - is_return, &distance) : NULL, *path = image ? image->path : NULL;
+    if (name && *name == '_') name++;           /* of every name of C */
+    if (!image && dladdr(address - is_return, &info)) path = info.dli_fname, name = info.dli_sname;
+    const char *file = path && strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    if (file && (!strncmp(file, "python3", 7) || !strncmp(file, "libpython3", 10))) return false;
+    return crash_frame(words, name, file);
 }
 
 static bool is_frame(const uint64_t *frame, const uint64_t *before) {
     return frame > before && !((uint64_t)frame & 7) && (uint64_t)frame - (uint64_t)before < 1 << 24;
 }
 
-static void on_crash(int number, siginfo_t *info, void *context) {
-    const mcontext_t *machine = &((ucontext_t *)context)->uc_mcontext;
-    char line[200];
-    signal(number, SIG_DFL);                    /* a second fault, in here, ends the process */
-    int size = snprintf(line, sizeof line, "mps-build: %s at address %p, in the macOS wheel's process:\n", strsignal(number), info->si_addr);
-    if (write(2, line, (size_t)size) == size) {
-        print_place("at", (void *)machine->pc);
-        print_place("from", (void *)machine->regs[30]);
-        const uint64_t *frame = (void *)machine->regs[29], *before = (void *)(machine->sp - 1);
-        for (int i = 0; i < MOST_FRAMES && is_frame(frame, before) && frame[1]; i++, before = frame, frame = (void *)frame[0])
-            print_place("from", (void *)frame[1]);
-    }
-    raise(number);
+static void tell(int number, const mcontext_t *machine) {
+    struct crash_words words = {0};
+    char said[2000];
+    bool goes_on = add_frame(&words, (void *)machine->pc, false);
+    /* To an object that is none: the selector is still in its register. */
+    if (!strcmp(words.last, "objc_msgSend") && machine->regs[1]) snprintf(words.selector, sizeof words.selector, "%.299s", (char *)machine->regs[1]);
+    if (goes_on) goes_on = add_frame(&words, (void *)machine->regs[30], true);
+    const uint64_t *frame = (void *)machine->regs[29], *last = (void *)(machine->sp - 1);
+    for (int i = 0; goes_on && i < MOST_FRAMES && is_frame(frame, last) && frame[1]; i++, last = frame, frame = (void *)frame[0])
+        goes_on = add_frame(&words, (void *)frame[1], true);
+    size_t size = crash_said(&words, said, sizeof said, number, strsignal(number), current_operator ? current_operator() : NULL,
+                             current_command ? current_command() : NULL);
+    if (write(STDERR_FILENO, said, size) < 0) return;
 }
 
-/* A handler that is there already, such as Python's faulthandler, stays. */
+static void on_crash(int number, siginfo_t *info, void *context) {
+    static volatile sig_atomic_t is_told;
+    if (!is_told) {                             /* a second fault, in here, is no news */
+        is_told = 1;
+        tell(number, &((ucontext_t *)context)->uc_mcontext);
+    }
+    /* Then who came before: Python's faulthandler, or the system. */
+    const struct sigaction *next = &before[number];
+    if (next->sa_flags & SA_SIGINFO) next->sa_sigaction(number, info, context);
+    else if (next->sa_handler != SIG_DFL) next->sa_handler(number);
+    else signal(number, SIG_DFL), raise(number);
+}
+
 void watch_for_crashes(void) {
+    /* The software Metal's, where there is one. */
+    current_operator = official_symbol("_sim_current_operator");
+    current_command = official_symbol("_sim_current_command");
     for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++) {
-        struct sigaction before, ours = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-        if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL) sigaction(signals[i], &ours, NULL);
+        struct sigaction ours = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+        struct sigaction *old = &before[signals[i]];
+        if (!sigaction(signals[i], NULL, old) && old->sa_handler != SIG_IGN) sigaction(signals[i], &ours, NULL);
     }
 }

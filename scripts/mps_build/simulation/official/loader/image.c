@@ -214,11 +214,11 @@ int official_open(const char *path) {
     pthread_mutex_lock(&loading);
     unsigned before = image_count;
     static bool is_watched;
-    if (!is_watched) is_watched = true, watch_for_crashes();
     system_prepare();
     struct image *image = open_with_needs(path, false);
     bool is_good = image && bind_all();
     if (!is_good) forget_from(before);
+    if (is_good && !is_watched) is_watched = true, watch_for_crashes();
     for (unsigned i = 0; is_good && i < image_count; i++)
         if (images[i]->is_provider) start_in_order(images[i]);
     if (is_good) start_in_order(image);

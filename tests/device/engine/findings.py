@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from typing import Any
 
 from device_suite.compare import Error, Mismatch
 
 from . import script, shrink, trial
+from .description import Operator, Row
 from .transformation import Call, Transformation
+
+_MOST_ELEMENTS, _MOST_SIDES = 1 << 20, 8
 
 
 class Found(Mismatch):
@@ -16,8 +20,9 @@ class Found(Mismatch):
 
     Attributes:
         brief: what is wrong, without the script.
-        finding: `id`, `operator`, `transformation`, `dtype`, `levels`: those of the shrunk call that are not the
-            operator's first ones; `script`: a program that shows it, or None; `no_script`: why there is none.
+        finding: `id`, `operator`, `transformation`, `dtype`; `levels` (those of the shrunk call that are not the
+            operator's first ones), `size`, `shape` and `number`, of which `call_of` makes the call again; `script`: a
+            program that shows it, or None; `no_script`: why there is none.
     """
 
     def __init__(self, brief: str, error: Error | None, finding: dict[str, Any]) -> None:
@@ -39,14 +44,39 @@ def found(wrong: trial.Wrong, transformation: Transformation, bench: Any, second
         "transformation": transformation.name,
         "dtype": str(small.levels["@dtype"]).replace("torch.", ""),
         "levels": levels,
+        "size": small.levels["@size"],
+        "shape": None if small.levels.get("@shape") is None else list(small.levels["@shape"]),
+        "number": small.row.number,
     }
     return Found(str(wrong), wrong.error, {**facts, **script_of(small, transformation, bench)})
 
 
-def script_of(call: Call, transformation: Transformation, bench: Any) -> dict[str, str | None]:
-    """Return the script of a call, or why there is none."""
+def call_of(finding: dict[str, Any], operator: Operator, transformation: Transformation) -> Call:
+    """Return the call of a finding.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is of another version, or damaged.
+    """
+    factors = [*operator.factors, *transformation.factors(operator)]
+    levels = {name: every[0] for name, every in factors}
+    for name, text in dict(finding["levels"]).items():
+        levels[name] = {str(level): level for level in dict(factors)[name]}[text]
+    levels["@size"] = finding["size"]
+    if finding.get("shape") is not None:
+        levels["@shape"] = tuple(map(int, finding["shape"]))
+    call = Call(operator, Row("", int(finding["number"]), levels))
+    if len(call.row.shape(operator)) > _MOST_SIDES:
+        raise ValueError(f"{len(call.row.shape(operator))} sides")
+    if math.prod(call.row.shape(operator)) > _MOST_ELEMENTS or min(call.row.shape(operator), default=0) < 0:
+        raise ValueError(f"no shape: {finding['shape']}")
+    return call
+
+
+def script_of(call: Call, transformation: Transformation, bench: Any, named: str = "") -> dict[str, str | None]:
+    """Return the script of a call, or why there is none; `named`: the device that it asks by itself."""
+    named = named or ("mps" if bench.device.type == "cpu" else bench.device.type)
     try:
-        text = script.script(call, transformation, bench, trial.asked(call, transformation, bench))
+        text = script.script(call, transformation, bench, trial.asked(call, transformation, bench), named)
     except script.NoScript as why:
         return {"script": None, "no_script": f"no script: {why}"}
     return {"script": text, "no_script": None}

@@ -44,6 +44,8 @@ class Drawn(Cases):
         for case in named:
             if case.operator not in every or case.transformation not in ways:
                 raise ValueError(f"{case}: no such operator or transformation")
+            if not ways[case.transformation].applies(every[case.operator]):
+                raise ValueError(f"{case}: {case.operator} is not used so")
         self.keys = {str(case): ways[case.transformation].graphs for case in named}
         if not named:
             those = {name: one for name, one in every.items() if among is None or name in among}

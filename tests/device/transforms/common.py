@@ -2,4 +2,6 @@
 
 from engine.transformation import Formed
 
-transformation = Formed("common", forms=("call", "out", "inplace", "grad"), share=0.0)
+transformation = Formed(
+    "common", forms=("call", "out", "inplace", "grad"), share=0.0, beside=("call", "inplace", "out")
+)

@@ -13,10 +13,10 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from device_suite.cases import Case
-from device_suite.compare import Mismatch
-from device_suite.runs import Bench
-from device_suite.states import Refused, run_case
+from engine.cases import Case
+from engine.compare import Mismatch
+from engine.runs import Bench
+from engine.states import Refused, run_case
 from fresh_faults import Fault
 from mechanisms import SCALED
 from suite_in_process import core, core_cases, drawn_case

@@ -31,8 +31,8 @@ from catalogue import ENTRIES, load_plots, plant_of
 from mutants.judge import wilson
 from suite_in_process import Asking, Suite, asking, core_cases, drawn_case
 
-from device_suite.cases import Case  # isort: skip
-from device_suite.states import Refused  # isort: skip
+from engine.cases import Case  # isort: skip
+from engine.states import Refused  # isort: skip
 from engine.keys import Dispatched  # isort: skip
 
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)

@@ -19,13 +19,13 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 
 import torch  # noqa: E402
 
-from device_suite.cases import Case  # noqa: E402
-from device_suite.runs import Bench, PlantMaker  # noqa: E402
-from device_suite.selection import quick_cases, why_not_here  # noqa: E402
-from device_suite.states import References, Refused, run_case  # noqa: E402
 from engine import reference, sampler, trial  # noqa: E402
 from engine.budget import Budget, budget_of  # noqa: E402
+from engine.cases import Case  # noqa: E402
 from engine.layer import Drawn  # noqa: E402
+from engine.runs import Bench, PlantMaker  # noqa: E402
+from engine.selection import quick_cases, why_not_here  # noqa: E402
+from engine.states import References, Refused, run_case  # noqa: E402
 
 import operators  # noqa: E402 # isort: skip
 import transforms  # noqa: E402 # isort: skip
@@ -56,6 +56,11 @@ class Suite:
         """Compute every reference anew, as a first run does."""
         self._references = References(keep=True)
         reference.KEPT = {}
+
+    def keep_nothing(self) -> None:
+        """Keep no reference: every case is asked once."""
+        self._references = References()
+        reference.KEPT = None
 
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
         """Return what comes of a case under a fault."""
@@ -144,7 +149,7 @@ class Asking:
 
 def asking(seed: int = 0, keys: int = 0) -> Asking:
     """Return what a run asks: the cases of --quick, what the default asks besides, and drawn ones up to `keys`."""
-    ids = {case.id: file for file, case in core() if _is_quick(file, case)}
+    ids = {case.id: file for file, case in core() if is_quick(file, case)}
     ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed, quick=True))), "drawn"))
     quick = len(ids)
     ids.update((case.id, file) for file, case in core())

@@ -17,13 +17,13 @@ import torch
 import operators
 import suite_in_process
 import transforms
-from device_suite.compare import Leaf, Mismatch, compare_leaf
-from device_suite.runs import Bench
-from device_suite.states import Refused
 from engine import findings, sampler, trial
 from engine.budget import seconds_of
+from engine.compare import Leaf, Mismatch, compare_leaf
 from engine.keys import Dispatched
+from engine.runs import Bench
 from engine.sampler import Case, Sampler
+from engine.states import Refused
 from planting import Plot
 from rounding import RoundsOtherwise
 

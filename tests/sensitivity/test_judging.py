@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from catalogue import FILES
-from device_suite.cases import Case
+from engine.cases import Case
 from judging import Injected, Pass, faults_of, first_catch, judge, point
 from mutants.judge import wilson
 from planting import Plot
@@ -101,7 +101,7 @@ def test_what_names_no_faults_is_refused(text: str) -> None:
 
 def test_a_fault_of_the_catalogue_is_loaded_from_its_path_alone() -> None:
     """As `verify_mps --plant` does it: no other folder of these is on the path."""
-    code = "import sys; from device_suite.plants import Plant; print(Plant(sys.argv[1]).hits)"
+    code = "import sys; from engine.plants import Plant; print(Plant(sys.argv[1]).hits)"
     argv = [sys.executable, "-c", code, f"{FILES[0].parent / 'attention.py'}:issue_184180"]
     told = subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
 

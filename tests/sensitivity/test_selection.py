@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from device_suite.cases import Cases
-from device_suite.selection import Selection, Shard, load_done, quick_cases
+from engine.cases import Cases
+from engine.selection import Selection, Shard, load_done, quick_cases
 from suite_in_process import Suite
 
 

@@ -8,8 +8,7 @@ from typing import Any, Callable
 
 import torch
 
-from device_suite.layouts import LAYOUTS, Layout
-
+from .layouts import LAYOUTS, Layout
 from .pools import LONE
 
 F32, HALVES = (torch.float32,), (torch.float16, torch.bfloat16)

@@ -9,13 +9,13 @@ from typing import Any, Callable
 
 import operators
 import transforms
-from device_suite.cases import Cases
-from device_suite.compare import Error, Mismatch
-from device_suite.known import Answer
 
-from . import findings, shrink, trial
+from . import findings, trial
 from .budget import Budget
+from .cases import Cases
+from .compare import Error, Mismatch
 from .estimate import measured_seconds
+from .outcomes import Answer
 from .sampler import MOST_CASES, Case, Sampler, chosen
 from .transformation import Transformation
 
@@ -75,7 +75,7 @@ class Drawn(Cases):
 
     def _found(self, wrong: trial.Wrong, transformation: Transformation, bench: Any) -> findings.Found:
         begun = time.monotonic()
-        found = findings.found(wrong, transformation, bench, min(self._left, shrink.SECONDS))
+        found = findings.found(wrong, transformation, bench, min(self._left, findings.SECONDS))
         self._left = max(self._left - (time.monotonic() - begun), 0.0)
         return found
 

@@ -6,14 +6,13 @@ from typing import Any, Iterator, List, Tuple
 
 import torch
 
-from device_suite.compare import Error, Mismatch
-from device_suite.states import Refused
-
 from . import exclusions, opinions, reference
 from .calls import float64_by_default
+from .compare import Error, Mismatch
 from .description import Operator, Row, undefined
 from .reference import Gap, Truth, read
 from .sampler import Case, draw
+from .states import Refused
 from .transformation import Call, Transformation
 
 # How often a case is drawn anew where the CPU refuses the call or leaves it open.

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from device_suite.layouts import CONTIGUOUS
 from engine.calls import flatten, operands_of, target
 from engine.description import HOMES, Operator, spellings
+from engine.layouts import CONTIGUOUS
 from engine.reference import Truth
 from engine.transformation import Call, Factor, Transformation
 

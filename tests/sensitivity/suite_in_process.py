@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -160,9 +161,14 @@ def asking(seed: int = 0, keys: int = 0) -> Asking:
     return Asking(ids, quick, default)
 
 
-def _is_quick(file: str, case: Case) -> bool:
-    listed = module_of(file).cases.listed(full=False)
-    return case.id in {one.id for one in quick_cases(listed)}
+def is_quick(file: str, case: Case) -> bool:
+    """Say whether --quick asks a case of the core."""
+    return case.id in _quick_of(file)
+
+
+@functools.lru_cache(maxsize=None)
+def _quick_of(file: str) -> frozenset[str]:
+    return frozenset(case.id for case in quick_cases(module_of(file).cases.listed(full=False)))
 
 
 def _options(seed: int, *, quick: bool = False, keys: int = 0) -> Callable[[str], Any]:

@@ -177,10 +177,11 @@ def judge(suite: Suite, fault: Injected, cases: Sequence[Case]) -> dict[str, Any
 
 
 def first_catch(suite: Suite, fault: Injected, cases: Iterable[Case]) -> Any:
-    """Return the first case that fails because a fault did harm, or None: what fails before it did is no catch."""
+    """Return the first case that fails because a fault did harm in it, or None."""
     for case in cases:
+        before = fault.hits()
         asked = suite.ask(case, fault.maker)
-        if asked.failure and fault.hits() and not _is_its_own(asked.failure, fault.name):
+        if asked.failure and fault.hits() > before and not _is_its_own(asked.failure, fault.name):
             return asked
     return None
 

@@ -81,9 +81,10 @@ def compare_leaf(
         raise Mismatch(f"{actual.path}: shape {shape}, the reference has {tuple(want.shape)}")
     if not (got.dtype.is_floating_point or got.dtype.is_complex):
         return _compare_exactly(actual, reference)
-    eps = torch.finfo(got.dtype).eps
+    limits = torch.finfo(got.dtype)
     off, scale = _difference(actual.path, got, want)
-    bound = factor * eps * math.sqrt(terms) * max(scale, floor)
+    # Below its least normal number a dtype has no finer step: 6e-8 in float16.
+    bound = factor * limits.eps * math.sqrt(terms) * max(scale, floor, limits.tiny)
     if off > bound:
         own = same()
         if own is not None and isinstance(own.value, torch.Tensor) and own.value.dtype == got.dtype:

@@ -23,13 +23,14 @@ from .compare import Mismatch
 from .estimate import estimate
 from .findings import Found
 from .keys import Dispatched
-from .layer import Drawn, WrongCase
+from .layer import Drawn, WrongCase, named_cases
 from .outcomes import Answer, OutcomeLog, explaining, judge, load_known
 from .plants import Plant
 from .runs import Bench
 from .sampler import Case as DrawnCase
+from .sampler import draw
 from .selection import Selection, Shard, load_done, prepare_device, why_not_here
-from .states import Refused, run_case
+from .states import Refused, answers_of, run_case
 
 _SUITE = Path(__file__).parents[1]
 # The references are small: more threads wait for each other. MKL's LU of a batch is wrong or hangs with more than one:
@@ -92,6 +93,7 @@ class Session:
         )
         self.full = bool(option("--full"))
         self.budget = budget_of(option)
+        named_cases(self.budget.only)
         self._end = begun + self.budget.seconds if self.budget.seconds else None
         self._tells_estimate = not option("--no-estimate")
         self._operator = option("--op")
@@ -136,7 +138,9 @@ class Session:
             return None
         for names in self._by_description.values():
             self._dispatched |= names
-        return frozenset(name for name, names in self._by_description.items() if is_among(self._operator, names))
+        return frozenset(
+            name for name, names in self._by_description.items() if is_among(self._operator, {f"aten.{name}", *names})
+        )
 
     def _dispatches(self, case: Case) -> bool:
         if not self._operator or case.layer == "drawn":
@@ -310,8 +314,11 @@ def of_descriptions() -> dict[str, frozenset[str]]:
         for way in (ways[one] for one in _WAYS):
             if not way.applies(operator):
                 continue
-            with contextlib.suppress(Exception), seen.watching():
-                trial.make(DrawnCase(name, way.name, 0), operator, way, bench)
+            with contextlib.suppress(Exception):
+                call = draw(DrawnCase(name, way.name, 0), operator, way)
+                if call is not None:
+                    with seen.watching():
+                        trial.asked(call, way, bench)
         found[name] = frozenset(seen.operators)
     return found
 
@@ -321,9 +328,13 @@ def of_case(case: Case, seed: int) -> frozenset[str] | None:
     if case.full or case.alone or case.memory_bytes or (case.devices and "cpu" not in case.devices):
         return None
     seen = Dispatched()
+    bench = Bench(torch.device("cpu"), around=seen.watching, seed=seed)
     with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run_case(case, Bench(torch.device("cpu"), around=seen.watching, seed=seed))
+        if case.check:
+            case.act(bench)
+        else:
+            answers_of(case, bench, bench.device_run(), (0, 0))
     return frozenset(seen.operators) or None
 
 

@@ -15,6 +15,7 @@ from engine.transformation import Call, Factor, Transformation
 
 class _Alias(Transformation):
     name, graphs, share = "alias", 0.5, 0.7
+    free = ("@shared",)
 
     def applies(self, operator: Operator) -> bool:
         return super().applies(operator) and len(operator.operands) > 1

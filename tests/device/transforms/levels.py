@@ -13,7 +13,7 @@ class _Options(Formed):
 
 transformations = (
     # The first level of each factor. With other seeds anything may meet anything.
-    Formed("common", forms=("call", "out", "inplace", "grad"), share=0.0),
+    Formed("common", forms=("call", "out", "inplace", "grad"), share=0.0, beside=("call", "inplace", "out")),
     # Half precision, integers, bool, complex numbers.
     Formed("dtype", focus=("@dtype",), share=1.5),
     # The gradient of each floating operand, for a gradient of the answer that is a view too.

@@ -64,8 +64,9 @@ def _case(planted: dict[str, str], reason: str = "Mismatch: fresh: out[0]: off b
 def _plants(folder: Path, planted: list[dict[str, str]]) -> Path:
     file = folder / "plants.py"
     found_at = str(ROOT / "tests" / "sensitivity")
-    head = f"import sys\nsys.path.append({found_at!r})\nfrom generic_plants import GenericPlant\n"
-    each = [f"def p{n}(): return GenericPlant({one['overload']!r}, {one['kind']!r})" for n, one in enumerate(planted)]
+    head = f"import sys\nsys.path.append({found_at!r})\nfrom fresh_faults import Fault\n"
+    head += "from mechanisms import SCALED, TAIL\n"
+    each = [f"p{n} = Fault({one['overload']!r}, {one['kind'].upper()}, '')" for n, one in enumerate(planted)]
     file.write_text(head + "\n".join(each) + "\n", encoding="utf-8")
     return file
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 # A drawn case is a call or a few; a case of the core asks its question several times, some of them train a network.
 # For the time left only their ratio counts: how fast this machine is, the cases that are done say.
-_DRAWN, _CORE = 1.0, 10.0
+_DRAWN, _CORE = 1.0, 4.0
 _LEAST_SHARE = 0.01
 # So many of the last cases say how fast the machine is now; one that compiles or hangs alone is no slow machine.
 _LAST = 200
@@ -70,6 +70,6 @@ def weight(case: str) -> float:
     """Return what a case takes beside others: a drawn one has the id OPERATOR:TRANSFORMATION:SEED.
 
     >>> weight("conv2d:gradient:17"), weight("issue-131750")
-    (1.0, 10.0)
+    (1.0, 4.0)
     """
     return _DRAWN if case.count(":") == 2 and "::" not in case else _CORE

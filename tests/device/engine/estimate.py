@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import torch
 
 import operators
 import transforms
-from device_suite.compare import Mismatch
-from device_suite.runs import Bench
-from device_suite.states import Refused
 
 from . import trial
 from .budget import CORE
+from .compare import Mismatch
+from .runs import Bench
 from .sampler import Case
+from .states import Refused
 
 # Cases that are made once to learn what one takes here.
 _TRIED = 160
@@ -45,7 +45,7 @@ class Estimate:
         return f"{self.cases} cases, {self.keys} graph keys: {low if low == high else f'{low} to {high}'} s estimated"
 
 
-def measured_seconds(cases: Sequence[Case]) -> float:
+def measured_seconds(cases: Sequence[Case], clock: Callable[[], float] = time.perf_counter) -> float:
     """Return what one of some drawn cases takes on this machine's CPU: a sample of them is made, twice.
 
     The first time fills the pools of values, which later cases find filled.
@@ -55,11 +55,11 @@ def measured_seconds(cases: Sequence[Case]) -> float:
     bench = Bench(torch.device("cpu"))
     begun = 0.0
     for _ in range(2):
-        begun = time.perf_counter()
+        begun = clock()
         for case in tried:
             with contextlib.suppress(Mismatch, Refused):
                 trial.make(case, operators.described()[case.operator], transforms.known()[case.transformation], bench)
-    return (time.perf_counter() - begun) / len(tried) + _TOLD_SECONDS
+    return (clock() - begun) / len(tried) + _TOLD_SECONDS
 
 
 def estimate(core: Sequence[Any], drawn: Sequence[Case], drawn_keys: float, device: torch.device) -> Estimate:

@@ -1,4 +1,7 @@
-"""Calls that are not made: what the CPU itself crashes at, and what has no one answer. Each rule has its reason."""
+"""Calls that are not made: what the CPU itself crashes at, and what has no one answer. Each rule has its reason.
+
+Rules of Python, no YAML: each is a condition over levels, and the suite imports nothing that reads YAML.
+"""
 
 from __future__ import annotations
 

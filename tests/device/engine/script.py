@@ -32,8 +32,11 @@ class NoScript(Exception):
     """A call cannot be written as a script: the message says why."""
 
 
-def script(call: Call, transformation: Transformation, bench: Any, truth: Any) -> str:
+def script(call: Call, transformation: Transformation, bench: Any, truth: Any, named: str) -> str:
     """Return a script that makes the call on the device that its argument names and on the CPU, and compares.
+
+    Args:
+        named: the device where it gets no argument.
 
     Raises:
         NoScript: the call is not made through public functions alone, it takes more lines or larger operands, or this
@@ -58,7 +61,7 @@ def script(call: Call, transformation: Transformation, bench: Any, truth: Any) -
         raise NoScript("an answer is no result of a public call")
     parts = {
         "told": f"{call.operator.name}, {transformation.name}: {_told(call)}"[:110],
-        "named": "mps" if bench.device.type == "cpu" else bench.device.type,
+        "named": named,
         "names": ", ".join(map(str, names)),
         "loose": _tolerance(call),
     }

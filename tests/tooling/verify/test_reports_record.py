@@ -22,9 +22,7 @@ from mps_build.common.records.device_record import (
     to_json,
     write_record,
 )
-from mps_build.verify.judgement import judge_run
 from mps_build.verify.reports import html, junit, markdown
-from mps_build.verify.suite.run import SuiteRun
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "record.schema.json"
 CASES = (
@@ -260,17 +258,3 @@ def test_cases_of_one_finding_are_listed_once_with_their_script(
     assert "New findings" in said
     assert "3 cases" in said
     assert "exp:dtype:2" not in said
-
-
-def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path) -> None:
-    run = SuiteRun()
-    run.cases.append(Case(id="issue-1-row", layer="regressions", outcome="passed"))
-    run.cases.append(Case(id="suite::outside", layer="regressions", outcome="failed", reason="no disk"))
-    event = judge_run(run, device="mps", record=tmp_path / "my record.json")
-    run.cases.append(Case(id="add:layout:3", layer="drawn", outcome="failed"))
-
-    judged = judge_run(run, device="mps", record=tmp_path / "my record.json")
-
-    assert event.hint == "what failed is no case: suite::outside: no disk"
-    assert judged.hint is not None
-    assert f"nox -s repro -- '{tmp_path}/my record.json' add:layout:3" in judged.hint

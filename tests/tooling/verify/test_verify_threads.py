@@ -318,7 +318,7 @@ def test_torch_has_the_threads_that_its_process_is_told(tmp_path: Path) -> None:
         interpreter=Path(TORCH),
         environ={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
         ini=suite / "pytest.ini",
-        files=(suite / "test_regressions_norms.py",),
+        files=(suite / "regressions" / "test_norms.py",),
         device="cpu",
         folder=tmp_path,
         limits=Limits(memory_bytes=8 * GIB),

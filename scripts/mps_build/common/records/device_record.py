@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -64,6 +65,11 @@ class Case(RecordPart):
         return self.outcome in FAILED
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether its id is an operator, a transformation and a seed, of which the suite makes it."""
+        return re.fullmatch(r"\w+:\w+:\d{1,12}", self.id) is not None
+
+    @property
     def is_event(self) -> bool:
         """Whether it is an event of the run, such as a file that cannot be imported: no case that can be repeated."""
         return "::" in self.id
@@ -72,8 +78,8 @@ class Case(RecordPart):
 class Finding(RecordPart):
     """What failed cases come down to: one smallest call. Cases that shrink to the same call have the same finding.
 
-    `levels`: what of the call is not the operator's plainest form. `script`: a program that shows it and needs torch
-    alone; where there is none, `no_script` says why.
+    `levels`: what of the call is not the operator's plainest form; with `size`, `shape` and `number` they are the whole
+    call. `script`: a program that shows it and needs torch alone; where there is none, `no_script` says why.
     """
 
     id: str
@@ -81,6 +87,9 @@ class Finding(RecordPart):
     transformation: str
     dtype: str | None = None
     levels: dict[str, str] = Field(default_factory=dict)
+    size: str | None = None
+    shape: tuple[int, ...] | None = None
+    number: int | None = None
     script: str | None = None
     no_script: str | None = None
 

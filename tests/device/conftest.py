@@ -15,7 +15,8 @@ import pytest
 from engine import states
 from engine.cases import Case, Cases
 from engine.compare import Mismatch
-from engine.outcomes import KnownIssuesError, OutcomeLog
+from engine.known import KnownIssuesError
+from engine.outcomes import OutcomeLog
 from engine.plants import PlantError
 from engine.session import Session
 

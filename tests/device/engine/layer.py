@@ -15,7 +15,7 @@ from .budget import Budget
 from .cases import Cases
 from .compare import Error, Mismatch
 from .estimate import measured_seconds
-from .outcomes import Answer
+from .known import Answer
 from .sampler import MOST_CASES, Case, Sampler, chosen
 from .transformation import Transformation
 

@@ -23,8 +23,9 @@ from .compare import Mismatch
 from .estimate import estimate
 from .findings import Found
 from .keys import Dispatched
+from .known import Answer, explaining, load_known
 from .layer import Drawn, WrongCase, named_cases
-from .outcomes import Answer, OutcomeLog, explaining, judge, load_known
+from .outcomes import OutcomeLog, judge
 from .plants import Plant
 from .runs import Bench
 from .sampler import Case as DrawnCase

@@ -262,7 +262,9 @@ def _masks(d: Any) -> Any:
 
 
 for _dtype in (torch.float32, torch.bfloat16):
-    for _kind in ("none", "bool", "float", "broadcast", "causal", "scale"):
+    for _kind in (
+        ("none", "bool", "float", "broadcast", "causal", "scale") if _dtype == torch.float32 else ("broadcast",)
+    ):
 
         def _attend(run: Any, bases: Any, masks: Any, kind: str = _kind) -> Any:
             q, k, v = (leaf(base) for base in bases)

@@ -86,7 +86,7 @@ for _issue, _classes, _name in (("17971", 6, "foreach"),):
         f"issue-{_issue}-{_name}",
         _fine_tune(_name == "foreach"),
         issue=_issue,
-        make=_task(_classes, (9, 9)),
+        make=_task(_classes, (9,)),
         terms=10_000,
     )
 # https://github.com/pytorch/pytorch/issues/128435: HF transformer inference gives poor scores
@@ -94,7 +94,7 @@ cases.add(
     "issue-128435",
     lambda weights, batches: [_encode(weights, ids, kept) for ids, kept, _ in batches],
     issue="128435",
-    make=_task(3, (7, 12, 5)),
+    make=_task(3, (7, 12)),
     terms=2_000,
 )
 

@@ -96,7 +96,7 @@ _FACTORS: dict[str, tuple[Any, ...]] = {
     "size": tuple(SIZES),
     "mask": MASKS,
     "layout": ("heads_second", "fused"),
-    "dtype": (torch.float32, torch.float16),
+    "dtype": (torch.float32,),
     "scale": (None, 0.3),
     "gradients": (False, True),
 }

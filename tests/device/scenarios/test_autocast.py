@@ -66,7 +66,7 @@ def _asked(kind: str, low: torch.dtype | None) -> Any:
     return act
 
 
-for _kind in ("grad", "vmap", "each", "rows"):
+for _kind in ("grad", "vmap"):
     for _low in (torch.float16,):
         cases.add(
             f"autocast-transform-{_kind}-{str(_low or 'torch.plain')[6:]}",

@@ -197,7 +197,10 @@ for _name, _make, _inputs, _target in _MODELS:
 
 
 @cases.case(
-    "models-decoder-generates", terms=DEEP, make=lambda d: (_weights(d, Decoder), d.integers(0, 41, 2 + d.k, 5))
+    "models-decoder-generates",
+    full=True,
+    terms=DEEP,
+    make=lambda d: (_weights(d, Decoder), d.integers(0, 41, 2 + d.k, 5)),
 )
 def _greedy_generation_with_a_cache(weights: Any, ids: Any) -> Any:
     module = _built(Decoder, weights).eval()

@@ -19,7 +19,6 @@ _EPS = {"eps": 1e-3}
 OPTIONS: dict[str, tuple[dict[str, Any], dict[str, tuple[Any, ...]]]] = {
     "SGD": ({"lr": 0.1}, {"momentum": (None, 0.9), "dampening": (None, 0.5), "nesterov": (False, True)}),
     "Adam": ({"lr": 0.05, **_EPS}, {"betas": (None, (0.75, 0.875)), "amsgrad": (False, True)}),
-    "AdamW": ({"lr": 0.05, **_EPS}, {"betas": (None, (0.5, 0.75)), "amsgrad": (False, True)}),
     "Adagrad": ({"lr": 0.05, **_EPS}, {"lr_decay": (None, 0.5), "initial_accumulator_value": (None, 0.25)}),
     "RMSprop": ({"lr": 0.01, **_EPS}, {"momentum": (None, 0.5), "centered": (False, True), "alpha": (None, 0.75)}),
 }

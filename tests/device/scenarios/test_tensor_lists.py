@@ -59,10 +59,10 @@ def _add(name: str, count: int, *more: Any, **options: Any) -> None:
             )
 
 
-_ONE = "neg exp sqrt ceil reciprocal sign zero rsqrt"
+_ONE = "neg sqrt reciprocal zero"
 for _name in _ONE.split():
     _add(_name, 1)
-for _name in ("add", "mul", "div", "maximum"):
+for _name in ("add", "div"):
     _add(_name, 2)
     _add(_name, 1, 1.5, label=f"{_name}_number")
     _add(_name, 1, [0.5, 2.0, 1.25, 3.0], label=f"{_name}_numbers")

@@ -59,7 +59,6 @@ def _scaled(x: torch.Tensor, **options: Any) -> Any:
 
 _FORMS: dict[str, Callable[[torch.Tensor], Any]] = {
     "attention_masked": _attention(attn_mask=_causal),
-    "scaled_causal": lambda x: _scaled(x, is_causal=True),
     "encoder": lambda x: _trained(
         nn.TransformerEncoderLayer(8, 2, 16, NOTHING, batch_first=True), x, lambda m, x: m(x, src_mask=_causal(x))
     ),
@@ -73,8 +72,6 @@ _FORMS: dict[str, Callable[[torch.Tensor], Any]] = {
         name: lambda x, name=name: _trained(getattr(nn, name)(NOTHING), x, lambda m, x: m(x.tanh()))
         for name in ("Dropout1d",)
     },
-    "in_place": lambda x: _trained(nn.Dropout(NOTHING, inplace=True), x, lambda m, x: m(x * 1)),
-    "leaky": lambda x: _trained(nn.RReLU(0.25, 0.25), x, lambda m, x: m(x.sin())),
 }
 for _dtype in (torch.float32,):
     cases.add(

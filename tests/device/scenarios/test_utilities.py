@@ -7,7 +7,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.utils import parametrizations
 from torch.nn.utils import rnn as packed
 
 from engine import Cases
@@ -15,16 +14,6 @@ from engine.acts import filled, leaf, learned
 from engine.answers import each
 
 cases = Cases("scenarios")
-
-
-def _parametrized(wrap: Any, x: torch.Tensor) -> Any:
-    module = filled(nn.Linear(5, 4), x)
-    wrapped = wrap(module)
-    for part in wrapped.modules():
-        for name, one in part.named_buffers(recurse=False):
-            if name in ("_u", "_v"):
-                one.copy_(F.normalize(torch.linspace(0.5, 1, one.numel(), dtype=x.dtype, device=x.device), dim=0))
-    return learned(wrapped, x)
 
 
 def _hooked(x: torch.Tensor) -> Any:
@@ -80,14 +69,11 @@ def _sequences(x: torch.Tensor) -> Any:
 
 
 _WRAPPED: dict[str, Any] = {
-    "spectral_norm": lambda x: _parametrized(parametrizations.spectral_norm, x),
-    "vector": lambda x: nn.utils.parameters_to_vector(filled(nn.Linear(5, 4), x).parameters()),
     "hooks": _hooked,
     "schedule": _scheduled,
     "grown": _grown,
     "batches": _batches,
     "sequences": _sequences,
-    "checkpoint": lambda x: learned(_Checkpointed(filled(nn.Sequential(nn.Linear(5, 4), nn.GELU()), x)), x),
     "state": lambda x: filled(nn.LSTM(5, 3), x).load_state_dict(
         {n: p.cpu() * 2 for n, p in filled(nn.LSTM(5, 3), x).state_dict().items()}
     ),
@@ -101,17 +87,6 @@ _MODULES: dict[str, Any] = {
     ),
     "embedding_bag": lambda x: learned(_Bag(filled(nn.EmbeddingBag(6, 3, mode="sum"), x)), x[:, :2].abs()),
 }
-
-
-class _Checkpointed(nn.Module):
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: torch.Tensor) -> Any:
-        from torch.utils.checkpoint import checkpoint
-
-        return checkpoint(self.inner, x, use_reentrant=False)
 
 
 class _Bag(nn.Module):

@@ -45,7 +45,11 @@ class Call:
 
     def places(self, truth: Truth | None) -> list[Any]:
         """Return what travels for out=, or for the gradients of the answers, where the reference told their forms."""
-        return Context(self.operator, self.row).places(truth.forms) if truth is not None and truth.forms else []
+        if truth is None or not truth.forms:
+            return []
+        context = Context(self.operator, self.row)
+        context.bases()  # each draw begins at another place: what out= held is what the reference's out= held
+        return context.places(truth.forms)
 
     def perform(self, run: Any, bases: list[Any], places: list[Any] | None = None) -> list[Any]:
         """Return what the operator answers on a run, given its bases on the host."""

@@ -117,13 +117,16 @@ def compared(call: Call, truth: Truth, transformation: Transformation, bench: An
     run = bench.device_run()
     run.seed(bench.seed)
     answer: Any
-    with run:
-        try:
-            answer = read(transformation.perform(call, run, truth))
-        except NameError:
-            raise
-        except Exception as raised:
-            answer = raised
+    try:
+        with run:
+            try:
+                answer = read(transformation.perform(call, run, truth))
+            except NameError:
+                raise
+            except Exception as raised:
+                answer = raised
+    except RuntimeError as raised:  # of a device that is found out later, when it is waited for
+        answer = raised
     try:
         return transformation.judge(call, bench, truth, answer)  # type: ignore[no-any-return]
     except Mismatch:

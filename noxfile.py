@@ -177,7 +177,7 @@ def lint(session: nox.Session) -> None:
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": str(ROOT / "scripts")})
     # `code` in backquotes is another program's word.
     words = ("-D", "docs/contributing/words.txt", "--ignore-regex", "`[^`]*`", "--skip", "*.json,*.svg,*.png,words.txt")
-    session.run("codespell", "-D", "-", *words, "-L", "simpy", "docs", *sorted(map(str, Path().glob("*.md"))))
+    session.run("codespell", "-D", "-", *words, "docs", *sorted(map(str, Path().glob("*.md"))))
     session.run("codespell", *words, "scripts", "benchmarks", "tests/tooling", "noxfile.py")
 
 

@@ -27,11 +27,6 @@ MEANINGS: Mapping[str, str] = {
     "compile.develop_O0_ratio": "compile CPU of develop at -O0 over stock at -O2",
     "compile.develop_ratio": "compile CPU of `--profile develop` over stock, both at -O2",
     "compile.release_ratio": "compile CPU of release with the header over stock, both at -O2",
-    **{
-        f"conditions.{what}": f"{what} of operands that the default layers reach, of those that MPS has"
-        for what in ("arguments", "dtypes", "layouts", "sizes")
-    },
-    "conditions.transfers": "ways of a tensor to a device and back that the default layers ask",
     "doctor.s": "the doctor on this host",
     "driver.noop_s": "`build_wheel` when all is built",
     "driver.overhead_s": "what the driver adds to the build it drives",
@@ -76,7 +71,6 @@ MEANINGS: Mapping[str, str] = {
     "rehearsal.whole_cpu_s": "a whole rehearsal, over all runs that it took; the root included",
     "rehearsal.whole_wall_s": "the same by the clock",
     "simulation.build_cpu_s": "`simulate`: every object of the simulation, compiled anew",
-    "simulation.history_reproduced": "share of the known faults of host code and kernels that the simulation shows",
     "simulation.limits_share": "share of the cases on the simulated device that fail by a limit of the simulation",
     "simulation.mutants_caught": "mutants of the MPS host code that change a result which the device suite catches",
     "simulation.add_us": "`add` of two 4 x 4 tensors on the simulated device, until it is done",
@@ -90,51 +84,28 @@ MEANINGS: Mapping[str, str] = {
     "simulation.suite_cpu_s": "`verify_mps --simulated`, once the simulation is built",
     "simulation.upstream_passed": "share of PyTorch's own tests for mps that pass on the simulated device",
     "simulation.suite_explained": "share of the cases failing on the simulated device that an explanation covers",
-    "suite.blind_caught": "planted bugs, written before any case was asked, that the device suite catches",
-    "suite.cases_cpu_s": "the device suite's cases on a CPU",
-    "suite.catalogue_caught": "planted bugs of the catalogue that the device suite catches",
-    "suite.catalogue_plants": "bugs of the catalogue that are planted",
-    "suite.cpu_s": "the default layers after imports, one thread",
-    "suite.cpu_two_threads_s": "the same with two threads",
+    **{
+        f"suite.{of}_caught{place}": what + more
+        for of, what in (
+            ("catalogue", "injected faults of the catalogue that the default budget catches: a regression check"),
+            ("fresh", "injected faults of a fresh sample, drawn by a seed, that the default budget catches"),
+        )
+        for place, more in (
+            ("", ""),
+            *((f".{keys}", f"; here the first {keys:,} graph keys") for keys in (1000, 2000, 5000, 10000, 20000)),
+        )
+    },
+    "suite.catalogue_quick_caught": "the same of the catalogue, caught by the cases of `--quick`",
+    "suite.default_cpu_s": "CPU seconds of the default's cases, once, without faults",
+    "suite.default_keys": "graph keys that the default's cases dispatch",
     "suite.false_alarms": "cases that fail on a healthy torch",
     "suite.false_alarms_2_11": "cases that fail on a healthy torch 2.11.0, on its CPU, of five seeds",
-    "suite.full_s": "`verify_mps --full`, wall time",
+    "suite.fresh_quick_caught": "the same of the fresh sample, caught by the cases of `--quick`",
     "suite.gpu_false_alarms": "cases that fail on an NVIDIA GPU and are no known fault of CUDA",
     "suite.gpu_quick_s": "`verify_mps --quick` on an NVIDIA GPU where nothing is compiled yet",
     "suite.gpu_s": "`verify_mps` on an NVIDIA GPU",
-    "suite.graph_keys": "different graph keys that the default layers would make on MPS",
-    "suite.drawn_caught": "injected faults of the catalogue that the drawn cases of the default budget catch",
-    "suite.drawn_late_caught": "the same, of the catalogue's last samples alone",
-    "suite.drawn_cpu_s": "CPU seconds of the drawn cases of the default budget, once, without faults",
-    "suite.drawn_keys": "graph keys that the drawn cases of the default budget dispatch",
-    "suite.stored_quick_caught": "injected faults of the catalogue that the stored cases of `--quick` catch",
-    "suite.stored_quick_late_caught": "the same, of the catalogue's last samples alone",
-    "suite.stored_quick_cpu_s": "CPU seconds of the stored cases of `--quick`, once, without faults",
-    "suite.stored_quick_keys": "graph keys that the stored cases of `--quick` dispatch",
-    "suite.stored_default_caught": "injected faults of the catalogue that one stored default case in 16 catch",
-    "suite.stored_default_late_caught": "the same, of the catalogue's last samples alone",
-    "suite.stored_default_cpu_s": "CPU seconds of one stored default case in 16, once, without faults",
-    "suite.stored_default_keys": "graph keys that one stored default case in 16 dispatch",
-    "suite.quick_caught": "planted bugs of the catalogue that the cases of `--quick` catch",
-    "suite.generic_caught": "generic plants that the device suite catches",
-    "suite.generic_plants": "generic plants that change a bit",
-    **{
-        f"suite.plants_per_second.{layer}": f"generic plants that the layer `{layer}` alone catches in a CPU second"
-        for layer in (
-            *(
-                "smoke",
-                "regressions",
-                "layouts",
-                "conditions",
-                "transfers",
-                "sequences",
-                "promotion",
-                "random",
-                "neural",
-            ),
-            *("complex", "autocast", "transformers", "models"),
-        )
-    },
+    "suite.quick_cpu_s": "CPU seconds of the cases of `--quick`, once, without faults",
+    "suite.quick_keys": "graph keys that the cases of `--quick` dispatch",
     **{
         f"threads.{device}_rate_ratio": f"`verify_mps --device {device}`: the default's rate over the best setting's"
         for device in ("cpu", "cuda", "mps")

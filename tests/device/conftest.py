@@ -19,27 +19,27 @@ from device_suite.known import KnownIssuesError
 from device_suite.outcomes import OutcomeLog
 from device_suite.plants import PlantError
 from device_suite.session import Session
-from engine.layer import Drawn
 
 
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("device suite")
     group.addoption("--device", default="mps", help="mps, cuda, or cpu (a rehearsal)")
     group.addoption("--full", action="store_true", help="also cases that need memory or minutes")
-    group.addoption("--quick", action="store_true", help="only the cases that notice most in a minute (quick.json)")
-    group.addoption("--layer", default="", metavar="NAME,...", help="only these layers; `drawn` is asked by name alone")
-    group.addoption("--cases", type=int, default=0, metavar="N", help="draw at most so many cases (default 8000)")
-    group.addoption("--keys", type=int, default=0, metavar="N", help="draw cases of at most so many graphs (10000)")
-    group.addoption("--time", default="", metavar="10m", help="draw until this time is over: seconds, or 10m, or 1h")
+    group.addoption("--quick", action="store_true", help="the first of the core, and drawn cases up to 2000 graphs")
+    group.addoption("--layer", default="", metavar="NAME,...", help="only these layers")
+    group.addoption("--cases", type=int, default=0, metavar="N", help="so many cases in all (default 8000)")
+    group.addoption("--keys", type=int, default=0, metavar="N", help="so many graphs in all (default 10000)")
+    group.addoption("--time", default="", metavar="10m", help="until this time is over: seconds, or 10m, or 1h")
+    group.addoption("--no-estimate", action="store_true", help="do not say what the run will take")
     group.addoption("--only", default="", metavar="ID,...", help="only these cases (ids or patterns)")
     group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
     group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
+    group.addoption("--done", default="", metavar="FILE.json", help="without the cases of this list of ids")
     group.addoption("--skip-ids", default="", metavar="ID,...", help="without these cases")
     group.addoption("--shard", default="", metavar="I/N", help="only this part of the cases, 0/N to N-1/N")
     group.addoption("--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run")
     group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
     group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
-    group.addoption("--record-touch", default="", metavar="FILE", help="write which operators each case dispatches")
     group.addoption("--seed", type=int, default=0, help="seed of the host's data")
 
 
@@ -65,27 +65,14 @@ class CaseItem(pytest.Item):
         return excinfo.getrepr(style="value" if told else "short")
 
 
-def pytest_ignore_collect(collection_path: Any, config: Any) -> bool | None:
-    """Leave out what is of no layer that is asked; the drawn cases are asked by name alone."""
-    layers = [one for one in config.getoption("--layer").split(",") if one]
-    name = collection_path.name
-    if not (name.startswith("test_") and name.endswith(".py")):
-        return None
-    layer = name[:-3].split("_")[1]
-    return True if (layer not in layers if layers else layer == "drawn") else None
-
-
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
     if name != "cases" or not isinstance(obj, Cases):
         return None
-    run = collector.config.device_run
-    if isinstance(obj, Drawn):
-        obj.draw(run.budget)
-        run.tell_estimate(obj)
-    return [
-        CaseItem.from_parent(collector, name=f"test_case[{case.id}]", case=case)
-        for case in run.selection.choose(obj.listed(full=run.full))
-    ]
+    try:
+        chosen = collector.config.device_run.listed(obj)
+    except ValueError as wrong:
+        raise pytest.UsageError(str(wrong)) from wrong
+    return [CaseItem.from_parent(collector, name=f"test_case[{case.id}]", case=case) for case in chosen]
 
 
 def pytest_configure(config: Any) -> None:
@@ -113,9 +100,15 @@ def pytest_sessionstart(session: Any) -> None:
 
 def pytest_collection_finish(session: Any) -> None:
     items = [item for item in session.items if isinstance(item, CaseItem)]
-    session.config.device_run.log.write(
-        "collected", ids=[item.case.id for item in items], files=[item.path.name for item in items]
-    )
+    run = session.config.device_run
+    if not session.testsfailed:  # a file that cannot be imported may have them
+        try:
+            run.check_names([item.case for item in items])
+        except ValueError as wrong:
+            raise pytest.UsageError(str(wrong)) from wrong
+    run.log.write("collected", ids=[item.case.id for item in items], files=[item.path.name for item in items])
+    if not session.config.option.collectonly:
+        run.tell_estimate([item.case for item in items])
     gc.collect()
     gc.freeze()  # what was collected stays to the end: it need not be walked again after every few cases
 

@@ -1,4 +1,4 @@
-"""Attention: each argument with each of its values, by threes; rows wholly masked; with and without gradients."""
+"""Attention: each argument with each of its values, by twos; rows wholly masked; with and without gradients."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _is_allowed(row: Any) -> bool:
     return row["scale"] is None or row["dtype"] == torch.float32
 
 
-for _row in covering("attention", _FACTORS, _is_allowed):
+for _row in covering(_FACTORS, _is_allowed):
     _grouped = SIZES[_row["size"]][4] != SIZES[_row["size"]][5]
     if _grouped and not _GQA:
         continue
@@ -288,7 +288,7 @@ def _called(row: Any) -> Any:
     return act
 
 
-for _number, _row in enumerate(covering("heads", _MODULE, _module_allowed)):
+for _number, _row in enumerate(covering(_MODULE, _module_allowed)):
     cases.add(
         f"neural-heads-{_number}-" + label(_row),
         _called(_row),

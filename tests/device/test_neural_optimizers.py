@@ -1,4 +1,4 @@
-"""Optimisers: options by threes, by twos where MPS has no kernel; each implementation, layouts, what they keep."""
+"""Optimisers: options by twos; each implementation, layouts, what they keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from device_suite import Cases
 from device_suite.acts import leaf, parameters_and_state
-from device_suite.covering import covering, in_pairs, label
+from device_suite.covering import covering, label
 from device_suite.layouts import LAYOUTS
 
 cases = Cases("neural")
@@ -45,7 +45,6 @@ COMMON: dict[str, tuple[Any, ...]] = {
 }
 _WAYS = {"loop": "foreach", "foreach": "foreach", "fused": "fused", "capturable": "capturable"}
 _FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
-_OF_MPS = ("SGD", "Adam", "AdamW")  # of which it has kernels of its own
 
 
 def _has(name: str, option: str) -> bool:
@@ -149,10 +148,7 @@ for _name in OPTIONS:
     if not hasattr(torch.optim, _name):
         continue
     _factors = {**OPTIONS[_name][1], **COMMON}
-    _rows = covering(_name, _factors, _allowed(_name))
-    _asked = _rows if _name in _OF_MPS else in_pairs(_rows)  # the others: `--full`
-    for _row in _rows:
-        _waits = _row not in _asked
+    for _row in covering(_factors, _allowed(_name)):
         cases.add(
             f"neural-{_name}-" + label(_row),
             _stepped(_name, _row),
@@ -164,6 +160,4 @@ for _name in OPTIONS:
             states=("fresh",),
             devices=_devices(_name, _row),
             may_be_missing=True,
-            full=_waits,
-            quiet=_waits,
         )

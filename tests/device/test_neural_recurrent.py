@@ -1,4 +1,4 @@
-"""Recurrent nets: every argument of LSTM, GRU and RNN by threes, on sequences of every form, with gradients."""
+"""Recurrent nets: every argument of LSTM, GRU and RNN by twos, on sequences of every form, with gradients."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _opened(row: Any, y: Any) -> torch.Tensor:
     )
 
 
-for _number, _row in enumerate(covering("recurrent", _FACTORS, _is_allowed)):
+for _number, _row in enumerate(covering(_FACTORS, _is_allowed)):
     cases.add(
         f"neural-recurrent-{_number}-" + label(_row),
         _run(_row),
@@ -171,7 +171,7 @@ def _cell(row: Any) -> Any:
     return act
 
 
-for _row in covering("cells", _CELLS):
+for _row in covering(_CELLS):
     _gates = {"LSTMCell": 4, "GRUCell": 3, "RNNCell": 1}[_row["kind"]] * HIDDEN
     cases.add(
         "neural-cell-" + label(_row),

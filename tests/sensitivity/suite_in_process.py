@@ -1,15 +1,15 @@
-"""The device suite in one process: its cases asked under hundreds of plants, the references computed once."""
+"""The device suite in one process: its cases asked under hundreds of faults, the references computed once."""
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import sys
 import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICE_TESTS = ROOT / "tests" / "device"
@@ -21,16 +21,17 @@ import torch  # noqa: E402
 
 from device_suite.cases import Case  # noqa: E402
 from device_suite.runs import Bench, PlantMaker  # noqa: E402
-from device_suite.selection import why_not_here  # noqa: E402
+from device_suite.selection import quick_cases, why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
-from engine import reference  # noqa: E402
+from engine import reference, sampler, trial  # noqa: E402
+from engine.budget import Budget, budget_of  # noqa: E402
+from engine.layer import Drawn  # noqa: E402
 
-DEFAULT_LAYERS = (
-    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
-    *("complex", "autocast", "transformers", "models"),
-)
-# Cases that start processes or take seconds say nothing about an operator that a quick one does not say.
-SLOW_SECONDS = 1.0
+import operators  # noqa: E402 # isort: skip
+import transforms  # noqa: E402 # isort: skip
+
+# What a run asks first; the core's other layers follow, then the drawn cases.
+FIRST = ("smoke", "regressions")
 
 
 @dataclass(frozen=True)
@@ -43,21 +44,13 @@ class Asked:
 
 
 class Suite:
-    """The suite's default cases on the CPU as the device under test; with `full` every case there is, to be listed."""
+    """Cases asked on the CPU as the device under test: those of the core, or of some of its layers."""
 
-    def __init__(
-        self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False, device: torch.device | None = None
-    ) -> None:
+    def __init__(self, layers: Iterable[str] | None = None, *, device: torch.device | None = None) -> None:
         self.device = device or torch.device("cpu")
-        self.file_of: dict[str, str] = {}
-        self.cases = _load_cases(tuple(layers), full, self.file_of)
+        self.cases = core_cases(layers)
         self.forget_references()
         self.refused: dict[str, str] = {}
-
-    def keep_nothing(self) -> None:
-        """Keep no reference: every case is asked once, and a process that is forked often stays small."""
-        self._references = References()
-        reference.KEPT = None
 
     def forget_references(self) -> None:
         """Compute every reference anew, as a first run does."""
@@ -65,7 +58,7 @@ class Suite:
         reference.KEPT = {}
 
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
-        """Return what comes of a case under a plant."""
+        """Return what comes of a case under a fault."""
         begun = time.process_time()
         failure: str | None = None
         try:
@@ -79,7 +72,7 @@ class Suite:
         return Asked(case, failure, time.process_time() - begun)
 
     def first_failure(self, cases: Iterable[Case], maker: PlantMaker) -> Asked | None:
-        """Return the first case that fails under the plant, or None."""
+        """Return the first case that fails under the fault, or None."""
         for case in cases:
             asked = self.ask(case, maker)
             if asked.failure is not None:
@@ -87,20 +80,87 @@ class Suite:
         return None
 
 
-def _load_cases(layers: tuple[str, ...], full: bool, file_of: dict[str, str]) -> list[Case]:
+def core(layers: Iterable[str] | None = None) -> list[tuple[str, Case]]:
+    """Return (file, case) of each default case of the core, or of some layers: the first layers first."""
     warnings.filterwarnings("error", message=".*fall back to run on the CPU.*")
     warnings.filterwarnings("ignore", category=UserWarning)
-    found: list[Case] = []
-    for path in sorted(DEVICE_TESTS.glob("test_*.py")):
-        if path.stem.split("_")[1] not in layers:
-            continue
-        module: Any = importlib.import_module(path.stem)
-        here = torch.device("cpu")
-        file_of.update((case.id, path.name) for case in module.cases)
-        found += [case for case in module.cases if full or why_not_here(case, device=here, full=False) is None]
-    return found
+    wanted = None if layers is None else tuple(layers)
+    found = []
+    for path in sorted(DEVICE_TESTS.rglob("test_*.py")) if wanted != () else ():
+        file = str(path.relative_to(DEVICE_TESTS))
+        for case in module_of(file).cases:
+            if not case.full and (wanted is None or case.layer in wanted):
+                found.append((file, case))
+    return sorted(found, key=lambda one: FIRST.index(one[1].layer) if one[1].layer in FIRST else len(FIRST))
 
 
-def in_order(cases: Iterable[Case], seconds: dict[str, float]) -> list[Case]:
-    """Return the cases, the quickest first: most plants die early."""
-    return sorted(cases, key=lambda case: seconds.get(case.id, 0.0))
+def core_cases(layers: Iterable[str] | None = None) -> list[Case]:
+    """Return the cases of `core` that the CPU can be asked."""
+    here = torch.device("cpu")
+    return [case for _, case in core(layers) if why_not_here(case, device=here, full=False) is None]
+
+
+def module_of(file: str) -> Any:
+    """Return the module of a file of the suite: two folders may have files of one name."""
+    name = file[:-3].replace(os.sep, "_")
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, str(DEVICE_TESTS / file))
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+def drawn_ids(budget: Budget) -> list[str]:
+    """Return the ids of the drawn cases of a budget, in the order of worth."""
+    found = Drawn()
+    found.draw(budget)
+    return [case.id for case in found]
+
+
+def drawn_case(text: str) -> Case:
+    """Return a drawn case by its id, without the frame of its layer, which shrinks for seconds what is wrong."""
+    one = sampler.Case.of(text)
+    every, ways = operators.described(), transforms.known()
+
+    def make(bench: Bench) -> Any:
+        return trial.make(one, every[one.operator], ways[one.transformation], bench)
+
+    return Case(text, "drawn", make, check=True, may_be_missing=True)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Ids in the order in which they are asked, each with its file (drawn ones: "drawn").
+
+    Attributes:
+        quick, default: how many of the first are of --quick, and of a run without options.
+    """
+
+    ids: dict[str, str]
+    quick: int
+    default: int
+
+
+def asking(seed: int = 0, keys: int = 0) -> Asking:
+    """Return what a run asks: the cases of --quick, what the default asks besides, and drawn ones up to `keys`."""
+    ids = {case.id: file for file, case in core() if _is_quick(file, case)}
+    ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed, quick=True))), "drawn"))
+    quick = len(ids)
+    ids.update((case.id, file) for file, case in core())
+    ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed))), "drawn"))
+    default = len(ids)
+    if keys:
+        ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed, keys=keys))), "drawn"))
+    return Asking(ids, quick, default)
+
+
+def _is_quick(file: str, case: Case) -> bool:
+    listed = module_of(file).cases.listed(full=False)
+    return case.id in {one.id for one in quick_cases(listed)}
+
+
+def _options(seed: int, *, quick: bool = False, keys: int = 0) -> Callable[[str], Any]:
+    """Return what gives the value of each of the suite's options: those of a run without any, but for these."""
+    given: dict[str, Any] = {"--seed": seed, "--quick": quick, "--keys": keys, "--cases": 0}
+    return lambda name: given.get(name, "")

@@ -15,13 +15,9 @@ from device_suite import macos
 from device_suite.answers import attempt, says_missing
 from device_suite.cases import Case, Cases
 from device_suite.compare import Mismatch
-from device_suite.conditions.asking import ask_rows
-from device_suite.conditions.listed import decode
-from device_suite.overloads.asking import ask_calls
 from device_suite.refusals import add_refused, refusal
 from device_suite.runs import Bench
 from device_suite.states import Refused, run_case
-from engine.description import Operator
 
 
 def _pair(refused: tuple[torch.dtype, ...] = ()) -> Case:
@@ -31,7 +27,7 @@ def _pair(refused: tuple[torch.dtype, ...] = ()) -> Case:
         return [torch.neg(x), torch.abs(x)]
 
     return Case(
-        "pair", "conditions", lambda x: {"pair": attempt(lambda: both(x)), "one": x + 1}, lambda d: (d.normal(3),)
+        "pair", "scenarios", lambda x: {"pair": attempt(lambda: both(x)), "one": x + 1}, lambda d: (d.normal(3),)
     )
 
 
@@ -59,13 +55,10 @@ def _misspelt(x: torch.Tensor) -> Any:
 def test_a_name_that_a_case_does_not_define_is_a_failure_and_no_refusal() -> None:
     """Met when a table lost its import: ten cases were skipped as "the CPU raises NameError"."""
     bench = Bench(torch.device("cpu"))
-    entry = Case("entry", "conditions", lambda x: attempt(lambda: _misspelt(x)), lambda d: (d.normal(3),))
-    for case in (Case("case", "conditions", _misspelt, lambda d: (d.normal(3),)), entry):
+    entry = Case("entry", "scenarios", lambda x: attempt(lambda: _misspelt(x)), lambda d: (d.normal(3),))
+    for case in (Case("case", "scenarios", _misspelt, lambda d: (d.normal(3),)), entry):
         with pytest.raises(NameError):
             run_case(case, bench)
-    spec = Operator(name="misspelt", operands=("any",), args={}, act=_misspelt)
-    with pytest.raises(NameError):
-        ask_rows(spec, [decode(spec, "0" * len(spec.factors))], bench)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="an AttributeError tells of what since Python 3.10")
@@ -120,17 +113,11 @@ class _LacksNeg(TorchDispatchMode):
 
 
 def test_in_the_rehearsal_a_gap_that_the_cpu_does_not_have_is_a_fault() -> None:
-    """In tables, rows and calls: a plant that words its refusal as a gap was skipped where all were refused."""
-    bench = Bench(torch.device("cpu"), around=_LacksNeg)
-    table = Case("neg", "conditions", lambda x: {"neg": attempt(lambda: torch.neg(x))}, lambda d: (d.normal(3),))
-    rows = Operator("neg", dtypes="s", forms=("call",))
-    for ask in (
-        lambda: run_case(table, bench),
-        lambda: ask_rows(rows, [decode(rows, "0" * len(rows.factors))], bench),
-        lambda: ask_calls("neg.default", [[["@float32 3 dense -1 1"], {}]], bench),
-    ):
-        with pytest.raises(Mismatch, match="raised NotImplementedError"):
-            ask()
+    """A fault that words its refusal as a gap was skipped where all was refused."""
+    table = Case("neg", "scenarios", lambda x: {"neg": attempt(lambda: torch.neg(x))}, lambda d: (d.normal(3),))
+
+    with pytest.raises(Mismatch, match="raised NotImplementedError"):
+        run_case(table, Bench(torch.device("cpu"), around=_LacksNeg))
 
 
 class _AssertsInside(TorchFunctionMode):
@@ -143,7 +130,7 @@ class _AssertsInside(TorchFunctionMode):
 
 def test_a_singular_matrix_is_refused_by_the_error_that_programs_catch() -> None:
     """https://github.com/pytorch/pytorch/issues/163962"""
-    cases = Cases("conditions")
+    cases = Cases("scenarios")
     add_refused(cases, "inverse", lambda d: (torch.zeros(2, 2),), {"inv": lambda x: torch.linalg.inv(x)})
     (case,) = cases
 
@@ -154,7 +141,7 @@ def test_a_singular_matrix_is_refused_by_the_error_that_programs_catch() -> None
 
 def test_a_table_that_the_cpu_refuses_whole_is_skipped_and_not_passed() -> None:
     """Met in 21 cases of promotion and indexing: they had passed, and nothing was compared."""
-    table = Case("gcd", "promotion", lambda x: {"pair": attempt(lambda: torch.gcd(x, x))}, lambda d: (d.normal(3),))
+    table = Case("gcd", "scenarios", lambda x: {"pair": attempt(lambda: torch.gcd(x, x))}, lambda d: (d.normal(3),))
 
     with pytest.raises(Refused, match=r"not on the CPU: .*gcd"):
         run_case(table, Bench(torch.device("cpu")))
@@ -173,7 +160,7 @@ def test_the_operands_of_a_table_that_is_refused_whole_are_not_compared() -> Non
         x.add_(0)
         raise RuntimeError("not here")
 
-    table = Case("add", "conditions", lambda x: {"sum": attempt(lambda: refused(x))}, lambda d: (d.normal(3),))
+    table = Case("add", "scenarios", lambda x: {"sum": attempt(lambda: refused(x))}, lambda d: (d.normal(3),))
 
     with pytest.raises(Refused, match="not on the CPU: not here"):
         run_case(table, Bench(torch.device("cpu"), around=_AddsMore))
@@ -229,6 +216,6 @@ def test_what_the_cpu_of_this_torch_lacks_is_no_fault_of_a_check() -> None:
         raise RuntimeError("\"slow_conv2d_cpu\" not implemented for 'Half'")
 
     with pytest.raises(Refused, match="this torch's CPU raises RuntimeError"):
-        run_case(Case("neg", "conditions", lacks, check=True), Bench(torch.device("cpu")))
+        run_case(Case("neg", "scenarios", lacks, check=True), Bench(torch.device("cpu")))
     with pytest.raises(RuntimeError, match="unsupported by this device"):
-        run_case(Case("neg", "conditions", _checked_neg, check=True), Bench(torch.device("cpu"), around=_RefusesNeg))
+        run_case(Case("neg", "scenarios", _checked_neg, check=True), Bench(torch.device("cpu"), around=_RefusesNeg))

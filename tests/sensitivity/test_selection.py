@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from device_suite.cases import Cases
-from device_suite.selection import Selection, Shard
-from device_suite.touch import TouchMap
+from device_suite.selection import Selection, Shard, load_done, quick_cases
 from suite_in_process import Suite
 
 
 def _chosen(cases: Cases, shard: str, *, full: bool = False) -> list[str]:
-    selection = Selection(only="", after="", without="", operator="", touch=TouchMap({}), shard=Shard.of(shard))
+    selection = Selection(only="", after="", without="", shard=Shard.of(shard))
     return [case.id for case in selection.choose(cases.listed(full=full))]
 
 
 def _some() -> Cases:
-    cases = Cases("conditions")
-    for case in Suite(["conditions"]).cases[:200]:
+    cases = Cases("regressions")
+    for case in Suite(["regressions"]).cases[:200]:
         cases.add(case.id, case.act)
     return cases
 
@@ -43,3 +44,56 @@ def test_a_quiet_case_is_listed_with_full_only() -> None:
 
     assert _chosen(cases, "") == ["smoke-loud"]
     assert _chosen(cases, "", full=True) == ["smoke-loud", "smoke-quiet"]
+
+
+def test_quick_takes_smoke_what_is_drawn_and_the_first_case_of_each_issue() -> None:
+    found = {}
+    for layer in ("smoke", "regressions", "scenarios", "drawn"):
+        cases = Cases(layer)
+        for name, issues in (("a", ("1",)), ("b", ("1", "2")), ("c", ("2",)), ("d", ())):
+            cases.add(f"{layer}-{name}", lambda: 0, issues=issues)
+        cases.add(f"{layer}-large", lambda: 0, issues=("3",), full=True)
+        found[layer] = [case.id.rpartition("-")[2] for case in quick_cases(list(cases))]
+
+    assert found == {
+        "smoke": ["a", "b", "c", "d", "large"],
+        "regressions": ["a", "c"],
+        "scenarios": [],
+        "drawn": ["a", "b", "c", "d", "large"],
+    }
+
+
+def test_quick_asks_no_other_shape_between() -> None:
+    cases = Cases("regressions")
+    cases.add("a", lambda: 0, issues=("1",))
+
+    assert [case.states for case in quick_cases(list(cases))] == [("fresh", "again", "polluted")]
+
+
+def test_only_the_layers_that_are_named_are_asked() -> None:
+    cases = _some()
+    every = cases.listed(full=False)
+
+    assert Selection(only="", after="", without="", layers=("drawn",)).choose(every) == []
+    assert Selection(only="", after="", without="", layers=("drawn", "regressions")).choose(every) == every
+
+
+def test_one_wrong_name_among_right_ones_is_told_with_what_looks_like_it() -> None:
+    ids = ["issue-1-row", "issue-1-rows", "issue-2"]
+
+    assert Selection(only="issue-2, issue-*", after="", without="").unknown(ids) == ""
+    told = Selection(only="issue-2,issue-1-rwo", after="", without="").unknown(ids)
+    assert told == "--only issue-1-rwo: no case has this id; did you mean issue-1-row, issue-1-rows?"
+
+
+def test_what_an_interrupted_run_has_asked_is_left_out(tmp_path: Path) -> None:
+    cases = _some()
+    ids = [case.id for case in cases]
+    (tmp_path / "done.json").write_text(f'["{ids[0]}", "{ids[2]}"]')
+
+    left = Selection(only="", after="", without="", done=load_done(str(tmp_path / "done.json")))
+
+    assert [case.id for case in left.choose(cases.listed(full=False))] == [ids[1], *ids[3:]]
+    (tmp_path / "done.json").write_text("{}")
+    with pytest.raises(ValueError, match="--done takes"):
+        load_done(str(tmp_path / "done.json"))

@@ -28,14 +28,14 @@ from ..common.json_text import load_json
 from ..common.mirror import mirror_of
 from ..common.page import whole_page
 from ..common.process import capture
-from ..common.recipe.catalogue import data_root, find_recipe
+from ..common.recipe.catalogue import find_recipe
 from ..common.recipe.model import Recipe
 from ..common.records.device_record import load_record
 from ..common.result import Result
 from ..common.wheels.members import UnsoundWheel, open_wheel
 from ..common.workspace import Workspace, cache_folder, work_folder
 from ..inspection.audit.registrations import read_library
-from ..inspection.coverage.measured import Measured, load_touch_map, measure, totals
+from ..inspection.coverage.measured import Measured, measure, totals
 from ..inspection.coverage.model import Facts, from_document
 from ..inspection.coverage.render import CSS, WORDS, page_body, summary, table_rows, transitions
 from ..inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, compare_kernels, count, gaps
@@ -92,12 +92,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Read the operators of one or two sources, and print what MPS runs and what changed."""
     record = load_record(options.record) if options.record else None
-    touches = load_touch_map(data_root() / "tests" / "device" / "touch_map.json") if record else {}
     facts = _facts(options.source, options, console)
     other = _facts(options.against, options, console) if options.against else None
     rows = classify(facts)
     on_cpu = frozenset(row.name for row in rows if row.status == ALWAYS)
-    measured = measure(record, touches, on_cpu=on_cpu) if record else {}
+    measured = measure(record, (row.name for row in rows), on_cpu=on_cpu) if record else {}
     changes = compare(facts, other) if other else ()
     others = classify(other) if other else ()
     _print(facts, rows, other, others, changes, console, options.show)

@@ -83,11 +83,14 @@ def run(options: Options, console: Console) -> Result:
         raise UsageError(f"{case.id}: is an event of the run, not a case: it cannot be repeated", hint=case.reason)
     script_path, issue_path = _paths(options, case.id)
     suite = data_root() / "tests" / "device"
-    whole = render_script(record, case, embed(suite, case.file, case.id))
     python = find_python(record, options.python, cache_folder(), os.environ)
     asking = Asking(python=python, device=options.device, plant=options.plant)
     short = reduce_case(suite, record, case, asking, said_of(record, case))
-    script = short.script or whole
+    if short.script is None and case.is_drawn:
+        raise UsageError(
+            f"{case.id}: {short.refused}", hint="--python names a Python with torch; --device asks another"
+        )
+    script = short.script or render_script(record, case, embed(suite, case.file, case.id))
     write_whole(script_path, script)
     issue = render_issue(record, case, script, script_path.name, facts=short.facts, why_long=short.refused)
     write_whole(issue_path, issue)

@@ -8,6 +8,7 @@ compiles for 7 CPU minutes and takes 2 GB of disk below the cache folder; later 
 It shows what PyTorch's host code and Metal kernels do, not what a GPU or Apple's MPSGraph does: it is a rehearsal.
 
 `torch==VERSION` in the place of RECIPE is the official macOS wheel itself: its own machine code and Metal kernels.
+Without a RECIPE it is the newest release.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ EXAMPLES = (
     "torch==2.15.0 -- python train.py",
     "wheelhouse/torch-2.6.0-cp311-none-macosx_11_0_arm64.whl --trust -- python train.py",
 )
+NEWEST = "torch"  # a requirement without a version: the newest that pip's settings allow
 # What stands behind a `--` of its own is run.
 TAKES_COMMAND = True
 
@@ -86,7 +88,11 @@ class Options:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
     parser.add_argument(
-        "recipe", metavar="RECIPE", help="the release, such as v2.6.0; torch==2.15.0 or a .whl: the macOS wheel itself"
+        "recipe",
+        metavar="RECIPE",
+        nargs="?",
+        default=NEWEST,
+        help="torch==2.15.0 or a .whl: the macOS wheel itself (default: the newest); v2.6.0: that release's source",
     )
     parser.add_argument("--macos", metavar="X.Y", default=DEFAULT_MACOS, help="the macOS that it answers as")
     parser.add_argument("--source", metavar="TREE", type=Path, help="a PyTorch tree of the release (default: Debian's)")
@@ -116,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="a Python for arm64 Linux to run a wheel with (default: Debian's)",
     )
-    parser.usage = f"{parser.prog} RECIPE [OPTIONS] [-- PROGRAM ...]"
+    parser.usage = f"{parser.prog} [RECIPE] [OPTIONS] [-- PROGRAM ...]"
 
 
 def run(options: Options, console: Console) -> Result:

@@ -34,7 +34,7 @@ from mps_build.verify import Verification, VerifyRequest
 from mps_build.verify.target.wheel_fit import name_wheel
 
 from .shared.conclusion import concluded
-from .shared.numbers import amount
+from .shared.numbers import amount, count, duration
 from .shared.torch_options import (
     VerdictOptions,
     add_run_options,
@@ -57,6 +57,8 @@ EXAMPLES = (
     "torch==2.15.0 --simulated --only issue-131750",
 )
 
+_SEEDS = 1_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(VerdictOptions):
@@ -66,6 +68,10 @@ class Options(VerdictOptions):
     quick: bool
     only: str
     layer: str
+    cases: int
+    keys: int
+    time: float
+    seed: int
     op: str | None
     case_timeout: float
     jobs: int | None
@@ -83,9 +89,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--full", action="store_true", help="also run the cases that need much memory or several minutes"
     )
-    parser.add_argument("--quick", action="store_true", help="only the cases that find the most in a minute")
+    parser.add_argument("--quick", action="store_true", help="the first cases of the suite: a fifth of the graphs")
     parser.add_argument("--only", metavar="ID[,ID]", default="", help="only these cases (ids or shell patterns)")
     parser.add_argument("--layer", metavar="NAME[,NAME]", default="", help="only these layers of the suite")
+    parser.add_argument("--cases", metavar="N", type=count, default=0, help="so many cases in all (default: 8,000)")
+    parser.add_argument("--keys", metavar="N", type=count, default=0, help="so many graphs in all (default: 10,000)")
+    parser.add_argument("--time", metavar="10m", type=duration, default=0.0, help="draw cases until this time is over")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="draw other cases (default: 0)")
     parser.add_argument("--op", metavar="NAME", help="only cases that dispatch this operator (aten.add.Tensor)")
     parser.add_argument(
         "--case-timeout", metavar="SECONDS", type=amount, default=120.0, help="the shortest time limit of a case"
@@ -134,6 +144,8 @@ def _request(options: Options) -> VerifyRequest:
         raise UsageError("--case-timeout takes a number above 0")
     if options.jobs is not None and options.jobs < 1:
         raise UsageError("--jobs takes a number of at least 1")
+    if not 0 <= options.seed < _SEEDS:
+        raise UsageError(f"--seed takes a number from 0 to {_SEEDS - 1}")
     if options.quick and options.full:
         raise UsageError("--quick and --full exclude each other", hint="choose one")
     simulated = _simulated(options)
@@ -146,6 +158,10 @@ def _request(options: Options) -> VerifyRequest:
         quick=options.quick,
         only=words(options.only),
         layers=words(options.layer),
+        cases=options.cases,
+        keys=options.keys,
+        seconds=options.time,
+        seed=options.seed,
         op=options.op,
         case_seconds=options.case_timeout,
         jobs=options.jobs,

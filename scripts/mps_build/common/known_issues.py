@@ -1,15 +1,17 @@
-"""Known issues as data: which wrong answers are nobody's news, on which torch, macOS and chip."""
+"""Known issues as data: which wrong answers are nobody's news, on which torch, macOS and chip, real or simulated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from . import strict_yaml
 
@@ -22,8 +24,21 @@ def _specifier(text: str) -> str:
     return text
 
 
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    return text
+
+
 Range = Annotated[str, AfterValidator(_specifier)]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+Expression = Annotated[Text, AfterValidator(_expression)]
+HostLine = Annotated[str, StringConstraints(pattern=r"^[\w./+-]+\.(?:mm|cpp|h|metal|py)(?::\d+(?:-\d+)?)?$")]
+Kind = Literal["bug", "apple", "limit"]
+Where = Literal["mac", "simulated", "official"]
+Patterns = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 class _Declared(BaseModel):
@@ -33,22 +48,76 @@ class _Declared(BaseModel):
 class Issue(_Declared):
     """One known issue. A range that is not given holds for all; a fact that is not known fits no range.
 
-    `since` is what is known of its beginning, in words; `outcome` is what its cases do while it holds.
+    Attributes:
+        kind: `bug` of PyTorch, `apple` for a bug of Apple's, `limit` of our software Metal.
+        where: on Macs, on the simulated device, on the official wheel simulated. Not given: a bug of PyTorch's shows in
+            all of them, one of Apple's on Macs alone, a limit in both simulations.
+        lines: places in the release's tree that are wrong.
+        since: what is known of its beginning, in words.
+        cases: ids or shell patterns of regressions and scenarios. operators: names of descriptions, or patterns: the
+            row speaks of their drawn cases.
+        transformation, dtype: of drawn cases; patterns. levels: other levels of the drawn call by factor, both patterns
+            (`"layout*|producer": ["!dense"]`; `!` is not).
+        says: a regular expression that is found in each line of what the case says is wrong.
+        outcome: what its cases do while it holds; `flaky`: they may pass as well.
     """
 
     id: Text
-    link: Annotated[str, StringConstraints(pattern=r"^https://\S+$")]
+    kind: Kind = "bug"
     title: Text
-    since: Text
+    link: Annotated[str, StringConstraints(pattern=r"^https://\S+$")] | None = None
+    lines: tuple[HostLine, ...] = ()
+    since: Text | None = None
     torch: Range | None = None
     macos: Range | None = None
     chips: tuple[Text, ...] | None = None
     virtual: bool | None = None
     devices: tuple[Literal["mps", "cuda", "cpu"], ...] = ("mps",)
-    cases: tuple[Text, ...] = Field(min_length=1)
+    where: tuple[Where, ...] | None = None
+    cases: Patterns | None = None
+    operators: Patterns | None = None
+    transformation: Patterns | None = None
+    dtype: Patterns | None = None
+    levels: Mapping[Text, Patterns] | None = None
+    says: Expression | None = None
     outcome: Literal["fails", "flaky", "crashes"]
     reason: Text
     fixed_by: Annotated[str, StringConstraints(pattern=r"^patches/\S+\.patch$")] | None = None
+
+    @model_validator(mode="after")
+    def _check_row(self) -> Issue:
+        if not self.cases and not self.operators:
+            raise ValueError(f"{self.id}: speaks of nothing: give `cases`, or `operators` for drawn cases")
+        drawn = [name for name in ("transformation", "dtype", "levels") if getattr(self, name)]
+        if drawn and not self.operators:
+            raise ValueError(f"{self.id}: `{drawn[0]}` is of drawn cases: give `operators` beside it")
+        if self.outcome == "crashes" and (self.dtype or self.levels):
+            raise ValueError(
+                f"{self.id}: nobody knows `dtype` or `levels` of a case that ended its process: "
+                "use `operators`, `transformation` and `says`"
+            )
+        if self.kind != "limit" and not (self.link or self.lines):
+            raise ValueError(f"{self.id}: a bug needs a `link`, or `lines` of the code that is wrong (File.mm:12-20)")
+        if self.kind == "limit" and "mac" in self.places:
+            raise ValueError(f"{self.id}: a limit of the simulation shows on no Mac: take `mac` out of `where`")
+        return self
+
+    @property
+    def places(self) -> tuple[Where, ...]:
+        """Where it shows."""
+        return self.where or _PLACES[self.kind]
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Patterns of the ids of the drawn cases that it speaks of."""
+        return tuple(f"{name}:{way}:*" for name in self.operators or () for way in self.transformation or ("*",))
+
+
+_PLACES: Mapping[Kind, tuple[Where, ...]] = {
+    "bug": ("mac", "simulated", "official"),
+    "apple": ("mac",),
+    "limit": ("simulated", "official"),
+}
 
 
 class KnownIssues(_Declared):
@@ -57,12 +126,20 @@ class KnownIssues(_Declared):
     schema_version: Literal[1]
     issues: tuple[Issue, ...]
 
+    @field_validator("issues")
+    @classmethod
+    def _check_ids(cls, issues: tuple[Issue, ...]) -> tuple[Issue, ...]:
+        if twice := sorted(name for name, number in Counter(row.id for row in issues).items() if number > 1):
+            raise ValueError(f"more than one row has the id {', '.join(twice)}")
+        return issues
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What decides which rows hold; None is "not known"."""
+    """What decides which rows hold; None is "not known". `where`: what stands behind an `mps` device."""
 
     device: str
+    where: Where = "mac"
     torch: str | None
     macos: str | None = None
     chip: str | None = None
@@ -81,15 +158,25 @@ def active_issues(issues: Iterable[Issue], circumstances: Circumstances) -> tupl
 
 def as_suite_reads_them(issues: Iterable[Issue]) -> list[dict[str, Any]]:
     """Return rows in the form that the device suite takes (`--known FILE`): it needs no YAML and no ranges."""
-    return [
-        {"id": row.id, "link": row.link, "outcome": row.outcome, "reason": row.reason, "cases": list(row.cases)}
-        for row in issues
-    ]
+    return [_as_suite_reads(row) for row in issues]
+
+
+def _as_suite_reads(row: Issue) -> dict[str, Any]:
+    narrowed = {"drawn": row.drawn, "dtype": row.dtype, "levels": row.levels, "says": row.says}
+    return {
+        "id": row.id,
+        "link": row.link,
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "cases": list(row.cases or ()),
+        **{name: value for name, value in narrowed.items() if value},
+    }
 
 
 def _holds(issue: Issue, here: Circumstances) -> bool:
     return (
         here.device in issue.devices
+        and (here.device != "mps" or here.where in issue.places)
         and within(here.torch, issue.torch)
         and within(here.macos, issue.macos)
         and (issue.chips is None or _chip_fits(here.chip, issue.chips))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from mps_build.common.cores import threads_for, threads_set, usable_cores, with_share
 from mps_build.common.errors import UsageError
@@ -12,8 +11,7 @@ from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.device_record import Concurrency
 
 from .facts import judge_text_on
-from .operators import check_names, check_operator
-from .pace import recorded_run
+from .known import summed_up, unmet
 from .suite.child import Limits
 from .suite.driver import run_suite
 from .suite.files import suite_files
@@ -24,6 +22,8 @@ from .target.resolve import Target, prepare_target
 from .target.shop import Shop
 from .verify_request import VerifyRequest
 from .work import Setting
+
+_SHOWN = 10
 
 
 class DeviceSuite:
@@ -37,14 +37,12 @@ class DeviceSuite:
         self.files: tuple[Path, ...] = ()
 
     def check(self) -> None:
-        """Find the files of the layers that were asked for, and the operator.
+        """Find the files of the layers that were asked for.
 
         Raises:
-            UsageError: no such suite, layer, operator or case.
+            UsageError: no such suite or layer. Ids and operators the suite itself knows, once torch is there.
         """
         self.files = suite_files(self.suite, self.request.layers)
-        check_operator(self.request.op, self.suite)
-        check_names(self.request.only, self.suite)
 
     def make_target(self, shop: Shop) -> Target:
         """Return the Python under test, with pytest in it or beside it."""
@@ -68,10 +66,15 @@ class DeviceSuite:
             limits=self.limits(),
             full=request.full,
             quick=request.quick,
+            layers=request.layers,
+            cases=request.cases,
+            keys=request.keys,
+            seconds=request.seconds,
+            seed=request.seed,
             only=request.only,
             op=request.op,
             plant=request.absolute_plant,
-            known=self.known_rows(setting),
+            known=as_suite_reads_them(setting.known),
             jobs=together.processes,
             threads=together.threads,
         )
@@ -79,11 +82,17 @@ class DeviceSuite:
         if suite.jobs > 1:
             threads = f"{suite.threads} thread{'s' if suite.threads != 1 else ''} each"
             setting.console.line(f"{suite.jobs} processes, {threads}, on {together.cores} cores (--jobs N: so many)")
-        if not (request.only or request.op or request.full or request.layers):
-            setting.console.line(recorded_run(request.device, quick=request.quick))
-        judge_text = judge_text_on(setting.host, setting.draft.torch.version)
-        run_suite(suite, judge_text=judge_text, on_case=setting.on_case, run=setting.run)
+        run_suite(
+            suite,
+            judge_text=judge_text_on(setting.host, setting.draft.torch.version),
+            on_case=setting.on_case,
+            on_estimate=setting.on_estimate,
+            run=setting.run,
+        )
         setting.console.done()
+        self._sum_up(setting)
+        if setting.run.not_asked:
+            setting.run.notes.append(f"{setting.run.not_asked} cases were not asked: the time of --time was over")
         if not setting.run.cases and not setting.run.refused:
             chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
             raise UsageError(
@@ -95,9 +104,15 @@ class DeviceSuite:
         """Return what a child may take."""
         return limits_of(self.request)
 
-    def known_rows(self, setting: Setting) -> list[dict[str, Any]]:
-        """Return what the suite is told to be known here."""
-        return as_suite_reads_them(setting.known)
+    def _sum_up(self, setting: Setting) -> None:
+        """Say what the known issues came to."""
+        run, rows = setting.run, setting.known
+        if self.request.simulated is not None:
+            setting.draft.explanations = summed_up(run.cases, rows)
+        if self.request.is_whole and not (run.stopped or run.refused) and (found := unmet(run.cases, rows)):
+            setting.draft.unmet = found
+            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            run.notes.append(f"known issues that no case met here: {', '.join(found[:_SHOWN])}{more}")
 
     def _concurrency(self, setting: Setting) -> Concurrency:
         device, cores = self.request.device, usable_cores()

@@ -10,7 +10,16 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.known_issues import Issue
-from mps_build.common.records.device_record import Concurrency, Explanations, KnownIssue, Python, Record, Torch
+from mps_build.common.records.device_record import (
+    Concurrency,
+    Estimate,
+    Explanations,
+    Finding,
+    KnownIssue,
+    Python,
+    Record,
+    Torch,
+)
 
 from .judgement import Judged, count
 from .suite.run import SuiteRun
@@ -30,6 +39,8 @@ class Draft:
     target: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[KnownIssue, ...] = ()
     explanations: Explanations | None = None
+    unmet: tuple[str, ...] = ()
+    estimate: Estimate | None = None
     notes: list[str] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     began: float = field(default_factory=time.monotonic)
@@ -63,7 +74,10 @@ class Draft:
             seconds=round(time.monotonic() - self.began, 2),
             simulated=request.simulated,
             explanations=self.explanations,
+            unmet=self.unmet,
             counts=dict(count(run.cases)),
+            estimate=self.estimate,
+            findings=findings_of(run),
             cases=tuple(run.cases),
         )
 
@@ -74,6 +88,12 @@ class Draft:
         return self.concurrency.model_copy(update={"threads": run.threads})
 
 
+def findings_of(run: SuiteRun) -> tuple[Finding, ...]:
+    """Return what the cases that did not end well come down to, in their order."""
+    names = dict.fromkeys(case.finding for case in run.cases if case.finding)
+    return tuple(run.findings[name] for name in names if name in run.findings)
+
+
 def known_issues(rows: Iterable[Issue]) -> tuple[KnownIssue, ...]:
     """Return active rows as the record holds them: what a report says of each, and which cases it covers."""
     return tuple(_known_issue(row) for row in rows)
@@ -82,11 +102,12 @@ def known_issues(rows: Iterable[Issue]) -> tuple[KnownIssue, ...]:
 def _known_issue(row: Issue) -> KnownIssue:
     return KnownIssue(
         id=row.id,
+        kind=row.kind,
         link=row.link,
         title=row.title,
         outcome=row.outcome,
         reason=row.reason,
         since=row.since,
         fixed_by=row.fixed_by,
-        cases=row.cases,
+        cases=row.cases or (),
     )

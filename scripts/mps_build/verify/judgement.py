@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,8 +55,13 @@ def judge_run(
     accept_known: bool = False,
     virtual: bool = False,
     simulated: bool = False,
+    limits: Collection[str] = (),
 ) -> Judged:
-    """Return the verdict of a run that was not interrupted; `record` is where its record goes, for the next command."""
+    """Return the verdict of a run that was not interrupted.
+
+    Args:
+        record: where its record goes, for the next command. limits: known issues that are limits of the simulation.
+    """
     if run.refused is not None:
         return _ended(
             UsageError,
@@ -78,15 +83,14 @@ def judge_run(
         number = "one case" if len(own) == 1 else f"{len(own)} cases"
         said = f"the suite itself failed in {number}, and nothing follows: {own[0].id}: {own[0].reason}"
         return _ended(OwnFault, said, f"please report it with {record}")
-    explained = [case.explained.letter for case in run.cases if case.explained]
-    if not counts["passed"] + counts["known"] + counts["unexpected_pass"] + len(explained) + len(new):
+    if not counts["passed"] + counts["known"] + counts["unexpected_pass"] + len(new):
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
         return _ended(UsageError, f"nothing was verified: {skipped}", "choose others with --only, --op or --layer")
     if planted:
         return Judged(verdict="rehearsed", message=_by_themselves(new) if new else None)
     if device != "mps":
         return Judged(verdict="rehearsed")
-    if counts["known"] or "bug" in explained:
+    if any(case.outcome == "known" and case.known_issue not in limits for case in run.cases):
         error = KnownIssuesOnly
         if accept_known:
             return Judged(verdict="rehearsed" if simulated else "known_issues_only")

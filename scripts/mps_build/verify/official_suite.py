@@ -16,12 +16,14 @@ from mps_build.simulation.official import session
 from .facts import audited_kind
 from .simulated_suite import SimulatedSuite
 from .suite.child import Limits
+from .suite.run import SuiteRun
 from .target.interpreter import describe_interpreter, the_one_torch
 from .target.kept_environment import PYTEST
 from .target.resolve import Target
 from .target.shop import Shop
 from .target.variables import SuiteEnviron, suite_environ
 from .verify_request import VerifyRequest
+from .work import Setting
 
 _BEFORE_3_11 = ("exceptiongroup", "tomli")  # what pytest needs there
 # What the loader says of a function of macOS that nothing here gives, and the Metal of a server that has ended.
@@ -50,7 +52,7 @@ class OfficialSuite(SimulatedSuite):
         self._beside.close()
 
     def check(self) -> None:
-        """Refuse a machine or a file that cannot be used, then find files, operator, cases and explanations.
+        """Refuse a machine or a file that cannot be used, then find files, operator and cases.
 
         Raises:
             HostError, RefusedForSafety: the wheel cannot or may not run here. UsageError: nothing fits the options.
@@ -58,11 +60,23 @@ class OfficialSuite(SimulatedSuite):
         session.check(self._asked)
         super().check()
 
-    def explained(self, case: Case) -> Case:
-        """Return a case with why it fails; what failed below the wheel is our fault, and no answer of the wheel's."""
-        if case.outcome in FAILED and any(text in (case.reason or "") for text in _BELOW):
-            return case.model_copy(update={"outcome": "own_fault"})
-        return super().explained(case)
+    def run(self, setting: Setting) -> None:
+        """Run the cases in children; what failed below the wheel is our fault, and no answer of the wheel's.
+
+        Raises:
+            UsageError: the options choose no case.
+        """
+
+        def on_case(suite_run: SuiteRun, case: Case) -> None:
+            case = suite_run.cases[-1] = _judged_below(case)
+            setting.on_case(suite_run, case)
+
+        super().run(replace(setting, on_case=on_case))
+
+    def _sum_up(self, setting: Setting) -> None:
+        # Once more: an outcome may have been taken back, and parts beside each other are put together at the end.
+        setting.run.cases = [_judged_below(case) for case in setting.run.cases]
+        super()._sum_up(setting)
 
     def limits(self) -> Limits:
         """Return what a child may take: an emulator's slowness is not a case's fault, nor the wheel's."""
@@ -105,3 +119,9 @@ class OfficialSuite(SimulatedSuite):
             document={**self.request.asked(), "torch": str(folder), "version": version, "wheel": wheel.path.name},
             wheel=WheelFile(file=wheel.path.name, sha256=wheel.sha256, kind=audited_kind(wheel.path)),
         )
+
+
+def _judged_below(case: Case) -> Case:
+    if case.outcome in FAILED and any(text in (case.reason or "") for text in _BELOW):
+        return case.model_copy(update={"outcome": "own_fault"})
+    return case

@@ -1,19 +1,13 @@
-"""How long the rest of a run takes: cases left, weighted by what a case of their file took on a recorded run."""
+"""How long the rest of a run takes: cases left, weighted by what a case of their kind takes beside the others."""
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-from mps_build.common.console import human_seconds
-
-# Mean seconds of a case by file. For the time left only their ratios count: how fast this machine is, the cases that
-# are done say.
-_COSTS = Path(__file__).with_name("pace.json")
+# A drawn case is a call or a few; a case of the core asks its question several times, some of them train a network.
+# For the time left only their ratio counts: how fast this machine is, the cases that are done say.
+_DRAWN, _CORE = 1.0, 4.0
 _LEAST_SHARE = 0.01
 # So many of the last cases say how fast the machine is now; one that compiles or hangs alone is no slow machine.
 _LAST = 200
@@ -21,21 +15,25 @@ _MOST_TIMES = 100.0
 
 
 class Pace:
-    """The time left of a run, from the files of all its cases and the cases that are done.
+    """The time left of a run, from all its cases and those that are done.
 
     >>> pace = Pace()
-    >>> pace.add("a", {"a": "test_x.py", "b": "test_x.py", "c": "test_x.py"})
+    >>> pace.add("add:layout:1", {"add:layout:1": "", "exp:layout:1": "", "sum:layout:1": ""})
     >>> pace.seconds_left(5.0)
     10.0
     """
 
-    def __init__(self, before: Iterable[str] = (), *, device: str = "mps") -> None:
+    def __init__(self, before: Iterable[str] = ()) -> None:
         """`before`: cases of an earlier run, which this one does not do again."""
-        self._device = device
         self._before = frozenset(before)
         self._known = 0
         self._whole = self._done = 0.0
+        self._expected: float | None = None
         self._last: deque[tuple[float, float]] = deque(maxlen=_LAST)
+
+    def expect(self, seconds: float) -> None:
+        """Take in what all cases were estimated to take, in seconds of all processes."""
+        self._expected = seconds
 
     def add(self, case: str, files: Mapping[str, str], *, seconds: float | None = None) -> None:
         """Count a case that is done.
@@ -46,12 +44,12 @@ class Pace:
         """
         if len(files) != self._known:
             self._known = len(files)
-            self._whole = sum(weight(file, self._device) for name, file in files.items() if name not in self._before)
+            self._whole = sum(weight(name) for name in files if name not in self._before)
         if case in files:
-            cost = weight(files[case], self._device)
+            cost = weight(case)
             self._done += cost
             if seconds is not None:
-                self._last.append((min(seconds, cost * _MOST_TIMES), cost))
+                self._last.append((seconds, cost))
 
     def seconds_left(self, elapsed: float) -> float | None:
         """Return the seconds that the other cases take; None as long as too little is done to say."""
@@ -60,35 +58,18 @@ class Pace:
         return round(elapsed * max(self._whole - self._done, 0.0) / self._done, 3)
 
     def times_slower(self) -> float | None:
-        """Return how many times as long as recorded the last cases took; None as long as they are too few."""
-        if len(self._last) < _LAST:
+        """Return how many times as long as estimated the last cases took; None where too little is known."""
+        if len(self._last) < _LAST or not self._expected or not self._whole:
             return None
-        return sum(seconds for seconds, _ in self._last) / sum(cost for _, cost in self._last)
+        unit = self._expected / self._whole
+        taken = sum(min(seconds, cost * unit * _MOST_TIMES) for seconds, cost in self._last)
+        return taken / sum(cost * unit for _, cost in self._last)
 
 
-def weight(file: str, device: str = "mps") -> float:
-    """Return the recorded seconds of a case of a file: on the CPU itself, or on a GPU beside it."""
-    costs = _costs()["cpu" if device == "cpu" else "gpu"]
-    return float(costs["files"].get(file, costs["others"]))
+def weight(case: str) -> float:
+    """Return what a case takes beside others: a drawn one has the id OPERATOR:TRANSFORMATION:SEED.
 
-
-def recorded_run(device: str, *, quick: bool) -> str:
-    """Return what a whole run took where it was recorded, to be told before one starts.
-
-    >>> recorded_run("mps", quick=False).partition(" took ")[0]
-    'some 33,000 cases'
+    >>> weight("conv2d:gradient:17"), weight("issue-131750")
+    (1.0, 4.0)
     """
-    kind = "cpu" if device == "cpu" else "gpu"
-    run = next(each for each in _costs()["runs"] if (each["device"], each["quick"]) == (kind, quick))
-    text = (
-        f"some {round(run['cases'], -2 if quick else -3):,} cases took {human_seconds(run['seconds'])} on {run['on']}"
-    )
-    if device == "mps":
-        text += "; a Mac compiles a graph for each new operator, dtype and shape first, and none was timed yet"
-    return text
-
-
-@cache
-def _costs() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(_COSTS.read_text(encoding="utf-8"))
-    return found
+    return _DRAWN if case.count(":") == 2 and "::" not in case else _CORE

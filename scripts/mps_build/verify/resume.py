@@ -9,6 +9,9 @@ from mps_build.common.records.device_record import Record, Torch
 
 from .verify_request import VerifyRequest
 
+# What the selection of a record of an older version does not say.
+_DEFAULTS = {"cases": 0, "keys": 0, "seconds": 0.0, "seed": 0}
+
 
 def not_the_same(earlier: Record, torch: Torch, request: VerifyRequest, folder: Path) -> UsageError | None:
     """Return why the earlier record cannot be gone on with; None where it can."""
@@ -19,7 +22,7 @@ def not_the_same(earlier: Record, torch: Torch, request: VerifyRequest, folder: 
             ("torch's commit", earlier.torch.commit, torch.commit),
             ("the device", earlier.device, request.device),
             ("what the device answers as", earlier.simulated, request.simulated),
-            ("what was chosen of the suite", earlier.selection, request.selection()),
+            ("what was chosen of the suite", {**_DEFAULTS, **earlier.selection}, request.selection()),
         )
         if before != now
     ]

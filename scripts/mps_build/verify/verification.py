@@ -8,7 +8,7 @@ from dataclasses import replace
 from mps_build.common.console import Console
 from mps_build.common.errors import MpsBuildError, VirtualGpu
 from mps_build.common.known_issues import Circumstances, Issue, active_issues, load_issues
-from mps_build.common.records.device_record import FAILED, Case, Record, load_record, to_json, write_record
+from mps_build.common.records.device_record import FAILED, Case, Estimate, Record, load_record, to_json, write_record
 from mps_build.common.stopping import exit_status
 
 from .device_suite import DeviceSuite
@@ -110,6 +110,7 @@ class Verification:
             accept_known=request.accept_known,
             virtual=prepared.virtual,
             simulated=request.simulated is not None,
+            limits=[row.id for row in self.draft.known if row.kind == "limit"],
         )
         hint = self.work.hint if judged.verdict == "regressed" and self.work.hint else judged.hint
         judged = replace(judged, hint=self._hint(judged.cause, hint))
@@ -130,12 +131,14 @@ class Verification:
             return None
         earlier = load_record(self.folder / "record.json")
         self.draft.torch, self.suite_run.cases = earlier.torch, list(earlier.cases)
+        self.suite_run.findings = {finding.id: finding for finding in earlier.findings}
         self.suite_run.bad = sum(case.outcome in FAILED for case in earlier.cases)
         return earlier
 
     def _active(self, issues: tuple[Issue, ...], prepared: Prepared) -> tuple[Issue, ...]:
         here = Circumstances(
             device=self.request.device,
+            where=self.request.where,
             torch=prepared.facts.torch,
             macos=prepared.host.macos,
             chip=prepared.host.chip,
@@ -146,13 +149,16 @@ class Verification:
         return rows
 
     def _setting(self, prepared: Prepared, rows: tuple[Issue, ...]) -> Setting:
-        device, together = self.request.device, self.draft.concurrency_of
-        self.progress = progress = Progress(self.console, self.suite_run.cases, device, together)
+        self.progress = progress = Progress(self.console, self.suite_run.cases, self.draft.concurrency_of)
 
         def on_case(suite_run: SuiteRun, case: Case) -> None:
             progress.show(suite_run, case)
             if time.monotonic() - self.written > _WRITE_SECONDS:
                 self._write(self.interrupted_record())
+
+        def on_estimate(estimate: Estimate) -> None:
+            self.draft.estimate = estimate
+            progress.expect(estimate)
 
         return Setting(
             target=prepared.target,
@@ -162,6 +168,7 @@ class Verification:
             draft=self.draft,
             run=self.suite_run,
             on_case=on_case,
+            on_estimate=on_estimate,
             console=self.console,
         )
 

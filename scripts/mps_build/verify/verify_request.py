@@ -12,6 +12,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..common.errors import UsageError
+from ..common.known_issues import Where
 from ..common.opening import fault_of
 from ..common.records.device_record import Simulated
 
@@ -23,6 +24,7 @@ class VerifyRequest:
     `target` is a wheel's path or a requirement; without it, `python` is an interpreter that has its torch.
     `resume`: the record in `folder` is of an interrupted run of the same question, whose cases are taken over.
     `trust`: run a torch of which the index gives no hash.
+    `cases`, `keys` and `seconds` bound the whole suite, 0 leaves it to its default; `seed` draws other cases.
     `simulated`: the device is PyTorch's host code on Linux, or a macOS wheel; neither `target` nor `python` is given.
     """
 
@@ -33,6 +35,10 @@ class VerifyRequest:
     quick: bool = False
     only: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
+    cases: int = 0
+    keys: int = 0
+    seconds: float = 0.0
+    seed: int = 0
     op: str | None = None
     plant: str | None = None
     accept_known: bool = False
@@ -48,6 +54,18 @@ class VerifyRequest:
     suite: Path | None = None
     known_issues: Path | None = None
     simulated: Simulated | None = None
+
+    @property
+    def where(self) -> Where:
+        """What stands behind an `mps` device."""
+        if self.simulated is None:
+            return "mac"
+        return "official" if self.simulated.official else "simulated"
+
+    @property
+    def is_whole(self) -> bool:
+        """True if no part of the suite was chosen, and no fault is injected."""
+        return not (self.only or self.op or self.layers or self.quick or self.plant)
 
     @property
     def is_wheel(self) -> bool:
@@ -133,6 +151,10 @@ class VerifyRequest:
             "quick": self.quick,
             "only": list(self.only),
             "layers": list(self.layers),
+            "cases": self.cases,
+            "keys": self.keys,
+            "seconds": self.seconds,
+            "seed": self.seed,
             "op": self.op,
             "plant": self.plant,
         }

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mps_build.common.console import Console
 from mps_build.common.known_issues import Issue
-from mps_build.common.records.device_record import Case
+from mps_build.common.records.device_record import Case, Estimate
 
 from .draft import Draft
 from .suite.run import SuiteRun
@@ -29,6 +29,7 @@ class Setting:
     draft: Draft
     run: SuiteRun
     on_case: Callable[[SuiteRun, Case], None]
+    on_estimate: Callable[[Estimate], None]
     console: Console
 
 

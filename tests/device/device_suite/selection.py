@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import json
 import os
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Iterable
 
 import torch
 
 from .cases import Case
-from .touch import TouchMap
 from .versions import is_at_least
 
 # The driver's watchdog ends a process that holds more bytes than this: a case that needs more is left out.
@@ -41,54 +42,82 @@ class Shard:
         return cls(int(part), int(parts))
 
     def holds(self, case_id: str) -> bool:
-        """Say whether a case is of this part. What an operator's cases compile is compiled in one process.
+        """Say whether a case is of this part. What an operator's drawn cases compile is compiled in one process.
 
-        >>> [Shard(part, 3).holds("condition-exp-int8") for part in range(3)]
-        [False, False, True]
-        >>> [Shard(part, 3).holds("overload-exp.out") for part in range(3)]
-        [False, False, True]
         >>> [Shard(part, 3).holds("exp:gradient:4") for part in range(3)]
         [False, False, True]
+        >>> [Shard(part, 3).holds("exp:layout:5") for part in range(3)]
+        [False, False, True]
         """
-        operator, is_drawn, _ = case_id.partition(":")
-        area = operator if is_drawn else [*case_id.split("-", 2), ""][1].partition(".")[0]
-        return zlib.crc32(area.encode()) % self.parts == self.part
+        return zlib.crc32(case_id.partition(":")[0].encode()) % self.parts == self.part
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The options that choose cases; texts are comma-separated ids or patterns."""
+    """The options that choose cases; texts are comma-separated ids or patterns.
+
+    `done`: ids of an interrupted run that this one goes on with.
+    """
 
     only: str
     after: str
     without: str
-    operator: str
-    touch: TouchMap
-    quick: frozenset[str] | None = None
+    layers: tuple[str, ...] = ()
+    quick: bool = False
     shard: Shard | None = None
+    done: frozenset[str] = frozenset()
 
     def choose(self, cases: list[Case]) -> list[Case]:
         """Return the chosen cases, in their order; all of them where `after` is not one of them."""
+        cases = [case for case in cases if not self.layers or case.layer in self.layers]
+        if self.quick:
+            cases = quick_cases(cases)
         ids = [case.id for case in cases]
         if self.after in ids:
             cases = cases[ids.index(self.after) + 1 :]
         return [
             case
             for case in cases
-            if (self.quick is None or case.layer == "drawn" or case.id in self.quick)
-            and (self.shard is None or self.shard.holds(case.id))
+            if (self.shard is None or self.shard.holds(case.id))
             and (not self.only or _listed(case.id, self.only))
             and not _listed(case.id, self.without)
-            and (not self.operator or self.touch.touches(case.id, self.operator))
+            and case.id not in self.done
         ]
 
+    def unknown(self, cases: Iterable[str]) -> str:
+        """Return what is wrong with the ids that were named, given all there are; an empty text where each is one."""
+        names = [name.strip() for name in self.only.split(",") if name.strip()]
+        ids = [] if not names else list(cases)
+        for name in names:
+            if not set(name) & set("*?[") and name not in ids:
+                near = difflib.get_close_matches(name, ids, n=3, cutoff=0.8)
+                return f"--only {name}: no case has this id" + (f"; did you mean {', '.join(near)}?" if near else "")
+        return ""
 
-def load_quick(path: Path) -> frozenset[str]:
-    """Return the ids that `--quick` asks; raise ValueError where the list is not there."""
-    if not path.is_file():
-        raise ValueError(f"{path.name} is not there: python tests/sensitivity/choose_quick.py makes it")
-    listed = json.loads(path.read_text(encoding="utf-8"))["files"]
-    return frozenset(case for cases in listed.values() for case in cases)
+
+def quick_cases(cases: list[Case]) -> list[Case]:
+    """Return the cases of a file that --quick asks: smoke, the first case of each issue, and what is drawn.
+
+    Another shape between two calls is half of what a case compiles: it is left out.
+    """
+    issues: set[str] = set()
+    found = []
+    for case in cases:
+        is_new = case.layer == "regressions" and bool(case.issues) and case.issues[0] not in issues
+        if case.layer in ("smoke", "drawn") or (is_new and not case.full):
+            issues.update(case.issues[:1])
+            found.append(replace(case, states=tuple(state for state in case.states if state != "other")))
+    return found
+
+
+def load_done(path: str) -> frozenset[str]:
+    """Return the ids in a JSON list, none for an empty path; raise ValueError where the file is none."""
+    if not path:
+        return frozenset()
+    ids = json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(ids, list):
+        raise ValueError(f"{path}: --done takes a JSON list of ids")
+    return frozenset(map(str, ids))
 
 
 def _listed(case_id: str, patterns: str) -> bool:

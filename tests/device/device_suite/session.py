@@ -10,24 +10,38 @@ from typing import Any
 import pytest
 import torch
 
-from engine.estimate import budget_of, estimate, seconds_of
-from engine.layer import Drawn
+from engine import dispatching
+from engine.budget import budget_of, words
+from engine.estimate import estimate
+from engine.findings import Found
+from engine.layer import Drawn, WrongCase
 from engine.sampler import Case as DrawnCase
 
-from .cases import Case
+from .cases import Case, Cases
 from .compare import Mismatch
-from .known import load_known
+from .known import Answer, explaining, load_known
 from .outcomes import OutcomeLog, judge
 from .plants import Plant
 from .runs import Bench
-from .selection import Selection, Shard, load_quick, prepare_device, why_not_here
+from .selection import Selection, Shard, load_done, prepare_device, why_not_here
 from .states import Refused, run_case
-from .touch import TouchMap, TouchRecorder
 
 _SUITE = Path(__file__).parents[1]
 # The references are small: more threads wait for each other. MKL's LU of a batch is wrong or hangs with more than one:
 # https://github.com/pytorch/pytorch/issues/142815
 _REFERENCE_THREADS = 1 if torch.backends.mkl.is_available() else 4
+
+
+_TIME_OVER = "the time of --time is over"
+# Of so few cases the time is not worth a line.
+_FEW = 20
+
+
+def _told(wrong: BaseException | None) -> str:
+    """Return what is wrong, without a script, which an event has beside it."""
+    if isinstance(wrong, (Found, WrongCase)):
+        return f"Mismatch: {wrong.brief if isinstance(wrong, Found) else wrong}"
+    return "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
 
 
 def _place_of(error: BaseException | None) -> tuple[str, int] | None:
@@ -53,6 +67,7 @@ class Session:
     """
 
     def __init__(self, option: Any) -> None:
+        begun = time.monotonic()
         self.device = prepare_device(option("--device"))
         if told := os.environ.get("DEVICE_SUITE_THREADS"):  # the share of a process that has others beside it
             torch.set_num_threads(int(told))
@@ -65,23 +80,24 @@ class Session:
             only=option("--only"),
             after=option("--after"),
             without=option("--skip-ids"),
-            operator=option("--op"),
-            touch=TouchMap.load(_SUITE / "touch_map.json") if option("--op") else TouchMap({}),
-            quick=load_quick(_SUITE / "quick.json") if option("--quick") else None,
+            layers=words(option("--layer")),
+            quick=bool(option("--quick")),
             shard=Shard.of(option("--shard")),
+            done=load_done(option("--done")),
         )
         self.full = bool(option("--full"))
         self.budget = budget_of(option)
-        self._most_seconds = seconds_of(option("--time"))
+        self._end = begun + self.budget.seconds if self.budget.seconds else None
+        self._tells_estimate = not option("--no-estimate")
+        self._operator = option("--op")
+        self._by_description = dispatching.of_descriptions() if self._operator else {}
         self._known = load_known(Path(option("--known"))) if option("--known") else ()
-        self._touch_file = option("--record-touch")
-        self._recorder = TouchRecorder() if self._touch_file else None
-        around = self.plant.maker if self.plant else self._recorder.maker if self._recorder else None
-        self.bench = Bench(self.device, around=around, seed=option("--seed"))
-        self._touched: dict[str, list[str]] = {}
+        self.bench = Bench(self.device, around=self.plant.maker if self.plant else None, seed=option("--seed"))
+        self._ids: list[str] = []
+        self._drawn_keys: dict[str, float] = {}
+        self._dispatched: set[str] = set()
         self._seconds: dict[str, float] = {}
         self._last: Case | None = None
-        self._end: float | None = None
 
     def begin(self) -> None:
         """Write what is asked of what."""
@@ -96,47 +112,110 @@ class Session:
             **self._plant_hits(),
         )
 
-    def tell_estimate(self, drawn: Drawn) -> None:
-        """Say what the drawn cases will take, and begin to count the time that they may take."""
-        cases = [DrawnCase.of(case.id) for case in self.selection.choose(drawn.listed(full=True))]
-        found = estimate(cases, drawn.new_keys, self.device)
+    def listed(self, cases: Cases) -> list[Case]:
+        """Return the cases of a file that are asked here; what is drawn is drawn now.
+
+        Raises:
+            ValueError: an id names what is not there.
+        """
+        if isinstance(cases, Drawn):
+            cases.draw(self.budget, self._operators())
+            self._drawn_keys = cases.keys
+        every = cases.listed(full=self.full)
+        self._ids += [case.id for case in every]
+        return [case for case in self.selection.choose(every) if self._dispatches(case)]
+
+    def _operators(self) -> frozenset[str] | None:
+        """Return the descriptions that dispatch the operator of --op; None where any will do."""
+        if not self._operator:
+            return None
+        for names in self._by_description.values():
+            self._dispatched |= names
+        return frozenset(
+            name for name, names in self._by_description.items() if dispatching.is_among(self._operator, names)
+        )
+
+    def _dispatches(self, case: Case) -> bool:
+        if not self._operator or case.layer == "drawn":
+            return True
+        names = dispatching.of_case(case, self.bench.seed)
+        self._dispatched |= names or frozenset()
+        return names is None or dispatching.is_among(self._operator, names)
+
+    def check_names(self, cases: list[Case]) -> None:
+        """Refuse an id or an operator that no case has; `cases`: those that were chosen.
+
+        Raises:
+            ValueError: naming what looks alike.
+        """
+        if self.selection.after or self.selection.done:
+            return
+        if wrong := self.selection.unknown(self._ids):
+            raise ValueError(wrong)
+        if self._operator and not cases and self.selection.shard is None:
+            near = dispatching.near(self._operator, self._dispatched)
+            also = f"did you mean {', '.join(near)}?" if near else "names are aten.add.Tensor, or aten.add"
+            raise ValueError(f"--op {self._operator}: no case dispatches it; {also}")
+
+    def tell_estimate(self, cases: list[Case]) -> None:
+        """Say what the chosen cases will take."""
+        if not self._tells_estimate or len(cases) < _FEW:
+            return
+        drawn = [DrawnCase.of(case.id) for case in cases if case.layer == "drawn"]
+        keys = sum(self._drawn_keys.get(str(case), 0.0) for case in drawn)
+        found = estimate([case for case in cases if case.layer != "drawn"], drawn, keys, self.device)
         print(found, flush=True)
         self.log.write("estimate", **vars(found))
-        self._end = time.monotonic() + self._most_seconds if self._most_seconds else None
 
     def ask(self, case: Case, item: Any) -> None:
         """Ask one case; raise what is wrong with its answer, or pytest's skip and xfail."""
         reason = why_not_here(case, device=self.device, full=self.full)
         if self._end is not None and time.monotonic() > self._end:
-            reason = "the time of --time is over"
+            if self.log.read_by_a_driver:
+                self.log.write("time_over")
+                item.session.shouldstop = _TIME_OVER
+                return
+            reason = _TIME_OVER
         if case.alone and reason is None and self._last is not None and self.log.read_by_a_driver:
             self._leave(item.session, self._last)
             return
         self._last = case
-        issue = next((row for row in self._known if row.covers(case.id)), None)
         self.log.started(case)
         begun, error, wrong = time.perf_counter(), {}, None
         before = self.plant.hits if self.plant is not None else None
         if reason is None:
             error, reason, wrong = self._answer(case)
-        if self._recorder is not None:
-            self._touched[case.id] = self._recorder.take()
         seconds = time.perf_counter() - begun
         self._seconds[item.path.name] = self._seconds.get(item.path.name, 0.0) + seconds
         if reason is not None:
             self.log.finished(case, "skipped", reason, {}, seconds, **self._plant_hits())
             pytest.skip(reason)
+        outcome, facts, wrong = self._judged(case, wrong)
         if isinstance(wrong, Mismatch) and wrong.error is not None:
             error = wrong.error.as_json()
-        outcome = judge(wrong is not None, issue, is_ours=lambda: self._is_ours(case, wrong))
-        text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
-        self.log.finished(case, outcome, text, error, seconds, **self._plant_hits())
+        self.log.finished(case, outcome, _told(wrong), error, seconds, **facts, **self._plant_hits())
         if self._must_leave(case, wrong is not None) or (outcome == "failed" and self._is_suspect(before)):
             self._leave(item.session, case)
         if outcome == "known":
-            pytest.xfail(f"{issue.id if issue else ''}: {text}")
+            pytest.xfail(f"{facts['known_issue']}: {_told(wrong)}")
         if wrong is not None:
             raise wrong
+
+    def _judged(self, case: Case, wrong: BaseException | None) -> tuple[str, dict[str, Any], BaseException | None]:
+        """Return the outcome of a case that ran, what else its line says, and what is wrong; what is new is shrunk."""
+        answers = wrong.answers if isinstance(wrong, WrongCase) else [Answer(_told(wrong))]
+        if wrong is None:
+            issue = next((row for row in self._known if row.expects(case.id)), None)
+        else:
+            issue = explaining(self._known, case.id, answers)
+        outcome = judge(wrong is not None, issue, is_ours=lambda: self._is_ours(case, wrong))
+        facts: dict[str, Any] = {"levels": answers[0].levels} if answers[0].levels else {}
+        if outcome in ("known", "unexpected_pass") and issue is not None:
+            facts["known_issue"] = issue.id
+        if outcome == "failed" and isinstance(wrong, WrongCase):
+            wrong = found = wrong.found()
+            facts["finding"] = found.finding
+        return outcome, facts, wrong
 
     def _answer(self, case: Case) -> tuple[dict[str, float], str | None, BaseException | None]:
         """Return the error of a case that is right, why it cannot be asked, and what is wrong with its answer."""
@@ -174,8 +253,6 @@ class Session:
         if self.plant is not None:
             self.log.write("plant", name=self.plant.name, hits=self.plant.hits)
         self.log.write("files", seconds={file: round(seconds, 2) for file, seconds in self._seconds.items()})
-        if self._recorder is not None:
-            TouchMap(self._touched).save(Path(self._touch_file))
         self.log.write("end")
 
     def _plant_hits(self) -> dict[str, int | None]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .description import VIEWS, Operator, Row
-from .pools import LENGTH, LONE, LONE_PERIOD, LONE_PLACE, pool, precise_pool
+from .pools import LENGTH, LONE, LONE_PERIOD, LONE_PLACE, expression, pool, precise_pool
 
 # (base, layout, shape of the view); without a layout the base is the operand: a number, a list of tensors.
 Placed = Any
@@ -31,6 +31,7 @@ class Context:
         self.shape = row.shape(operator)
         self.args = row.args(lambda dtype: dtype)
         self._turn = 0
+        self._is_once = False
 
     def draw(
         self, domain: str, shape: Any, dtype: torch.dtype | None = None, values: str | None = None
@@ -44,7 +45,10 @@ class Context:
             start += (LONE_PLACE - count * 2 // 3 - start) % LONE_PERIOD
         start = start if start + count <= LENGTH else 0
         source = (precise_pool if self.precise else pool)(dtype or self.dtype, domain, values)
-        return source[start : start + count].reshape(shape).clone()
+        made = source[start : start + count].reshape(shape).clone()
+        if not (dtype or self.dtype).is_complex:  # whose formula rolls the whole pool
+            made.formula = (start, expression(dtype or self.dtype, domain, values))
+        return made
 
     def indices(self, below: int, shape: Any) -> torch.Tensor:
         """Return indices below a number, in no order; they repeat where there are more of them."""
@@ -65,8 +69,13 @@ class Context:
             return found[:0] if found.dim() else found
         return found.to(how) if isinstance(how, torch.dtype) else found
 
+    def once(self) -> None:
+        """Say that the indices which a description draws name each place once, so that the order of writes is free."""
+        self._is_once = True
+
     def unique(self, below: int, count: int) -> torch.Tensor:
         """Return different indices below a number, in no order."""
+        self.once()
         every = torch.arange(below)
         return (every * 3 % below if below % 3 else every.flip(0))[:count].clone()
 
@@ -76,7 +85,10 @@ class Context:
         for number, operand in enumerate(self.operator.operands):
             layout = VIEWS[self.row.levels.get(f"@layout{number}", "dense")]
             if callable(operand):
-                found.append(self._placed(operand(self), layout))
+                self._is_once = False
+                made = operand(self)
+                # Expanded, they would all be one index.
+                found.append(self._placed(made, VIEWS["dense"] if self._is_once and not layout.writable else layout))
                 continue
             domain, _, sides = operand.partition(":")
             shape = self._shape(sides)

@@ -2,25 +2,92 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from typing import Any
 
+from device_suite.compare import Error, Mismatch
+
 from . import script, shrink, trial
+from .description import Operator, Row
 from .transformation import Call, Transformation
 
+_MOST_ELEMENTS, _MOST_SIDES = 1 << 20, 8
 
-def finding_of(call: Call, transformation: Transformation) -> str:
-    """Return the name of what a shrunk call shows: its operator, its transformation, and what is left of it."""
+
+class Found(Mismatch):
+    """A wrong answer, and what it comes down to.
+
+    Attributes:
+        brief: what is wrong, without the script.
+        finding: `id`, `operator`, `transformation`, `dtype`; `levels` (those of the shrunk call that are not the
+            operator's first ones), `size`, `shape` and `number`, of which `call_of` makes the call again; `script`: a
+            program that shows it, or None; `no_script`: why there is none.
+    """
+
+    def __init__(self, brief: str, error: Error | None, finding: dict[str, Any]) -> None:
+        super().__init__(f"{brief}\nfinding {finding['id']}\n{finding['script'] or finding['no_script']}", error)
+        self.brief, self.finding = brief, finding
+
+
+def found(wrong: trial.Wrong, transformation: Transformation, bench: Any, seconds: float) -> Found:
+    """Return what a wrong call comes down to within some seconds; without any it is told as it is."""
+    small = shrink.shrunk(wrong.call, transformation, bench, seconds=seconds) if seconds > 0 else wrong.call
+    levels = _odd_levels(small)
+    if seconds > 0:
+        mark = f"{zlib.crc32(repr((small.row.shape(small.operator), sorted(levels.items()))).encode()) % 65536:04x}"
+    else:  # what was not shrunk is one finding, or each case would be one
+        mark = "not_shrunk"
+    facts = {
+        "id": f"{small.operator.name}:{transformation.name}:{mark}",
+        "operator": small.operator.name,
+        "transformation": transformation.name,
+        "dtype": str(small.levels["@dtype"]).replace("torch.", ""),
+        "levels": levels,
+        "size": small.levels["@size"],
+        "shape": None if small.levels.get("@shape") is None else list(small.levels["@shape"]),
+        "number": small.row.number,
+    }
+    return Found(str(wrong), wrong.error, {**facts, **script_of(small, transformation, bench)})
+
+
+def call_of(finding: dict[str, Any], operator: Operator, transformation: Transformation) -> Call:
+    """Return the call of a finding.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is of another version, or damaged.
+    """
+    factors = [*operator.factors, *transformation.factors(operator)]
+    levels = {name: every[0] for name, every in factors}
+    for name, text in dict(finding["levels"]).items():
+        levels[name] = {str(level): level for level in dict(factors)[name]}[text]
+    levels["@size"] = finding["size"]
+    if finding.get("shape") is not None:
+        levels["@shape"] = tuple(map(int, finding["shape"]))
+    call = Call(operator, Row("", int(finding["number"]), levels))
+    if len(call.row.shape(operator)) > _MOST_SIDES:
+        raise ValueError(f"{len(call.row.shape(operator))} sides")
+    if math.prod(call.row.shape(operator)) > _MOST_ELEMENTS or min(call.row.shape(operator), default=0) < 0:
+        raise ValueError(f"no shape: {finding['shape']}")
+    return call
+
+
+def script_of(call: Call, transformation: Transformation, bench: Any, named: str = "") -> dict[str, str | None]:
+    """Return the script of a call, or why there is none; `named`: the device that it asks by itself."""
+    named = named or ("mps" if bench.device.type == "cpu" else bench.device.type)
+    try:
+        text = script.script(call, transformation, bench, trial.asked(call, transformation, bench), named)
+    except script.NoScript as why:
+        return {"script": None, "no_script": f"no script: {why}"}
+    return {"script": text, "no_script": None}
+
+
+def _odd_levels(call: Call) -> dict[str, str]:
     every = dict(call.operator.factors)
     left = {name: level for name, level in call.levels.items() if name not in ("@size", "@shape")}
-    odd = {name: str(level) for name, level in left.items() if name not in every or level != every[name][0]}
-    mark = zlib.crc32(repr((call.row.shape(call.operator), sorted(odd.items()))).encode()) % 65536
-    return f"{call.operator.name}:{transformation.name}:{mark:04x}"
+    return {name: str(level) for name, level in left.items() if name not in every or level != every[name][0]}
 
 
-def told(call: Call, transformation: Transformation, bench: Any, seconds: float) -> str:
-    """Return what a wrong call comes down to: its finding, and a script where one can be written."""
-    small = shrink.shrunk(call, transformation, bench, seconds=seconds) if seconds > 0 else call
-    truth = trial.asked(small, transformation, bench)
-    text = script.script(small, transformation, bench, truth)
-    return f"finding {finding_of(small, transformation)}\n{text or 'no script: it is not made of public calls alone'}"
+def levels_of(call: Call) -> dict[str, str]:
+    """Return the levels of a call in words, by factor: what a known issue may speak of."""
+    return {name.lstrip("@"): str(level).replace("torch.", "") for name, level in call.levels.items()}

@@ -1,11 +1,23 @@
-"""Graph keys: what a back end compiles anew, since operator, dtypes, shapes, layout or options are others.
-
-What the calls of a run dispatch is counted by tests/sensitivity/drawn_curve.py (`Compiled`).
-"""
+"""Graph keys: what a back end compiles anew, since operator, dtypes, shapes, layout or options are others."""
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, ContextManager, Iterator
+
+import torch
+
+try:
+    from torch.utils._python_dispatch import TorchDispatchMode
+except ImportError:  # torch 1.12 has another interface: nothing is watched there
+    TorchDispatchMode = None  # type: ignore[assignment,misc]
+
+# Copies and fills: MPS has kernels for them, and compiles no graph.
+_WITHOUT_A_GRAPH = frozenset(
+    {"_to_copy", "copy", "clone", "detach", "alias", "empty", "empty_like", "empty_strided", "new_empty", "set"}
+    | {"new_empty_strided", "zeros", "zeros_like", "zero", "fill", "full", "ones", "ones_like", "new_zeros", "new_ones"}
+    | {"resize", "_local_scalar_dense", "lift_fresh", "_reshape_copy"}
+)
 
 
 def key_of(case: Any, call: Any) -> Any:
@@ -14,3 +26,48 @@ def key_of(case: Any, call: Any) -> Any:
     shape = call.row.shape(call.operator)
     named = tuple((name, str(one)) for name, one in levels.items() if name not in ("@values", "@size", "@shape"))
     return case.operator, case.transformation, shape, named
+
+
+class Dispatched:
+    """Collects what is dispatched while a context of `watching` is open.
+
+    Attributes:
+        operators: the overloads, such as `aten.add.Tensor`.
+        keys: (overload, dtypes, shapes, layouts, options) of what compiles a graph; views make none.
+    """
+
+    def __init__(self) -> None:
+        self.operators: set[str] = set()
+        self.keys: set[Any] = set()
+
+    def watching(self) -> ContextManager[Any]:
+        """Return a context in which all that is dispatched is collected."""
+        if TorchDispatchMode is None:
+            return contextlib.nullcontext()
+        found = self
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                answer = func(*args, **(kwargs or {}))
+                found.take(func, args, kwargs or {})
+                return answer
+
+        return Mode()
+
+    def take(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Take in one call."""
+        self.operators.add(str(func))
+        name = func._schema.name.split("::")[1].rstrip("_")
+        is_view = any(one.alias_info is not None and not one.alias_info.is_write for one in func._schema.returns)
+        if not is_view and name not in _WITHOUT_A_GRAPH:
+            self.keys.add((func, *_facts((args, list(kwargs.values())))))
+
+
+def _facts(value: Any) -> Iterator[Any]:
+    if isinstance(value, torch.Tensor):
+        yield value.dtype, tuple(value.shape), value.layout == torch.strided and value.is_contiguous()
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _facts(one)
+    else:
+        yield str(value)

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import time
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Callable
 
 import operators
 import transforms
 from device_suite.cases import Cases
 from device_suite.compare import Error, Mismatch
+from device_suite.known import Answer
 
 from . import findings, shrink, trial
-from .sampler import Case, Sampler, chosen
+from .budget import Budget
+from .estimate import measured_seconds
+from .sampler import MOST_CASES, Case, Sampler, chosen
+from .transformation import Transformation
 
-DEFAULT_CASES, DEFAULT_KEYS = 8_000, 10_000
-QUICK_KEYS = 2_000
-# What a session may take to shrink, and what one finding may.
+# What a session may take to shrink.
 _SHRINKING_SECONDS = 120.0
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How many cases are drawn: as many as all limits allow."""
-
-    cases: int = DEFAULT_CASES
-    keys: int = DEFAULT_KEYS
-    seed: int = 0
-    only: tuple[str, ...] = ()
+# More cases than fit into --time, since what one takes is measured on a few: the clock ends the run.
+_MORE = 2.0
 
 
 class Drawn(Cases):
@@ -37,32 +31,68 @@ class Drawn(Cases):
     def __init__(self) -> None:
         super().__init__("drawn")
         self._left = _SHRINKING_SECONDS
-        self.new_keys = 0
+        self.keys: dict[str, float] = {}
 
-    def draw(self, budget: Budget) -> None:
-        """Choose the cases.
+    def draw(self, budget: Budget, among: frozenset[str] | None = None) -> None:
+        """Choose the cases; `among`: only of these operators.
 
         Raises:
             ValueError: an id names an operator or a transformation that is not there.
         """
         every, ways = operators.described(), transforms.known()
-        named = [Case.of(text) for text in budget.only if text.count(":") == 2 and text.rpartition(":")[2].isdigit()]
+        named = [Case.of(text) for text in budget.only if is_id(text)]
         for case in named:
             if case.operator not in every or case.transformation not in ways:
                 raise ValueError(f"{case}: no such operator or transformation")
+            if not ways[case.transformation].applies(every[case.operator]):
+                raise ValueError(f"{case}: {case.operator} is not used so")
+        self.keys = {str(case): ways[case.transformation].graphs for case in named}
         if not named:
-            found = chosen(Sampler(every, ways, budget.seed), cases=budget.cases, most_keys=budget.keys)
-            named = [drawn.case for drawn in found]
-            self.new_keys = round(sum(drawn.new_keys for drawn in found))
-        for case in named:
-            self.add(str(case), partial(self._make, case), check=True, may_be_missing=True)
+            those = {name: one for name, one in every.items() if among is None or name in among}
+            found = chosen(
+                Sampler(those, ways, budget.seed),
+                cases=self._most_cases(budget),
+                most_keys=budget.keys,
+                after=budget.after if budget.seconds and is_id(budget.after) else "",
+            )
+            self.keys = {str(drawn.case): drawn.new_keys for drawn in found}
+        for text in self.keys:
+            self.add(text, partial(self._make, Case.of(text)), check=True, may_be_missing=True)
+
+    @staticmethod
+    def _most_cases(budget: Budget) -> int:
+        if not budget.seconds:
+            return budget.cases
+        each = measured_seconds(()) / budget.parts
+        return min(budget.cases, int(budget.seconds / each * _MORE) + 1, MOST_CASES)
 
     def _make(self, case: Case, bench: Any) -> Error:
         operator, transformation = operators.described()[case.operator], transforms.known()[case.transformation]
         try:
             return trial.make(case, operator, transformation, bench)
         except trial.Wrong as wrong:
-            begun = time.monotonic()
-            told = findings.told(wrong.call, transformation, bench, min(self._left, shrink.SECONDS))
-            self._left = max(self._left - (time.monotonic() - begun), 0.0)
-            raise Mismatch(f"{wrong}\n{told}", wrong.error) from None
+            raise WrongCase(wrong, partial(self._found, wrong, transformation, bench)) from None
+
+    def _found(self, wrong: trial.Wrong, transformation: Transformation, bench: Any) -> findings.Found:
+        begun = time.monotonic()
+        found = findings.found(wrong, transformation, bench, min(self._left, shrink.SECONDS))
+        self._left = max(self._left - (time.monotonic() - begun), 0.0)
+        return found
+
+
+class WrongCase(Mismatch):
+    """A wrong case. `answers`: each wrong answer; `found` shrinks it to a finding: what is known need not be."""
+
+    def __init__(self, wrong: trial.Wrong, found: Callable[[], findings.Found]) -> None:
+        super().__init__(str(wrong), wrong.error)
+        self.answers = [Answer(str(one), findings.levels_of(one.call)) for one in (wrong, *wrong.others)]
+        self.found = found
+
+
+def is_id(text: str) -> bool:
+    """Say whether a text has the form of a drawn case's id.
+
+    >>> is_id("conv2d:gradient:17"), is_id("conv2d:*:17")
+    (True, False)
+    """
+    return re.fullmatch(r"[^:*?\[]+:[^:*?\[]+:\d+", text) is not None

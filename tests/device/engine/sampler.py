@@ -27,6 +27,8 @@ _TRIES = 12
 _FIRST = 0.35
 # How much graphs count beside pairs: with 1 the gradients, of four graphs each, would come last of all.
 _KEY_WORTH = 0.2
+# More are not drawn for one process: it would draw for a minute.
+MOST_CASES = 400_000
 # Seeds of one `--seed` are those of another, this far on.
 _APART = 1_000_000
 
@@ -159,13 +161,16 @@ def _pairs(case: Case, call: Call) -> list[Any]:
     return list(itertools.combinations(levels, 2))
 
 
-def chosen(sampler: Sampler, *, cases: int, most_keys: int) -> list[Drawn]:
-    """Return the first cases in the order of worth, as many as two limits allow."""
+def chosen(sampler: Sampler, *, cases: int, most_keys: float, after: str = "") -> list[Drawn]:
+    """Return the first cases in the order of worth, as many as two limits allow; `after`: those behind this one."""
     found: list[Drawn] = []
     compiled = 0.0
-    for drawn in sampler:
+    is_behind = not after
+    for drawn in itertools.islice(sampler, MOST_CASES):
         if len(found) >= cases or compiled + drawn.new_keys > most_keys:
             break
-        compiled += drawn.new_keys
-        found.append(drawn)
+        if is_behind:
+            compiled += drawn.new_keys
+            found.append(drawn)
+        is_behind = is_behind or str(drawn.case) == after
     return found

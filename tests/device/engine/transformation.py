@@ -35,6 +35,10 @@ class Call:
         """Return the call with another level of one factor."""
         return Call(self.operator, Row(self.row.digits, self.row.number, {**self.levels, factor: level}))
 
+    def numbered(self, number: int) -> Call:
+        """Return the call with other data: a row's number says where its values begin."""
+        return Call(self.operator, Row(self.row.digits, number, self.levels))
+
     def bases(self, run: Any) -> list[Any]:
         """Return what travels for each operand, on the host, in the dtypes of a run."""
         return Context(self.operator, self.row, precise=run.precise).bases()
@@ -101,6 +105,14 @@ class Transformation:
         run = bench.same()
         run.seed(bench.seed)
         return self.perform(call, run, truth)
+
+    def dtypes(self, call: Call, bench: Any, truth: Truth, results: list[Any]) -> list[Any]:
+        """Return the dtypes that a script demands of the results; asked of calls under autocast alone."""
+        return [one.dtype for one in results if hasattr(one, "dtype")]
+
+    def chosen_from(self, call: Call, run: Any) -> list[Any]:
+        """Return the operands, on the host, among whose elements an operator chooses: at ties it may choose another."""
+        return [calls.cut(call.bases(run)[0])]
 
     def judge(self, call: Call, bench: Any, truth: Truth, answer: Any) -> Any:
         """Return the error of an answer, which may be an exception; raise Mismatch or Gap."""

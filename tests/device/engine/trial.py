@@ -24,11 +24,12 @@ _KEPT_ELEMENTS = 10_000
 
 
 class Wrong(Mismatch):
-    """A case is answered wrongly; `call` is the call."""
+    """A case is answered wrongly; `call` is the call, `others` is what else is wrong: the call with other values."""
 
     def __init__(self, message: str, error: Error | None, call: Call) -> None:
         super().__init__(message, error)
         self.call = call
+        self.others: list[Wrong] = []
 
 
 Prepared = List[Tuple[Call, Truth]]
@@ -113,16 +114,20 @@ def compared(call: Call, truth: Truth, transformation: Transformation, bench: An
 
 def make(case: Case, operator: Operator, transformation: Transformation, bench: Any) -> Error:
     """Return the largest error of one case; raise Refused, or Wrong with the call that is answered wrongly."""
-    worst, gap = None, ""
+    worst, gap, wrong = None, "", []
     for call, truth in prepared(case, operator, transformation, bench):
         try:
             error = compared(call, truth, transformation, bench)
         except (Gap, Refused) as refused:
             gap = str(refused)
             continue
-        except Mismatch as wrong:
-            raise Wrong(f"values {call.levels['@values']}: {wrong}", wrong.error, call) from None
+        except Mismatch as mismatch:
+            wrong.append(Wrong(f"values {call.levels['@values']}: {mismatch}", mismatch.error, call))
+            continue
         worst = error if worst is None or error.max_rel_scaled > worst.max_rel_scaled else worst
+    if wrong:
+        wrong[0].others = wrong[1:]
+        raise wrong[0]
     if worst is None:
         raise Refused(gap)
     return worst

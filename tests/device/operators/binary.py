@@ -115,6 +115,7 @@ t.add(
     _exponent=(0.5, -1, -2, 2.5, -0.5, -3, 1 / 3, torch.tensor(0.5)),
     paths=_named("pow"),
     factor=64.0,
+    values=("plain", "wide", "inf"),  # the root of -inf: NaN of sqrt, inf of pow, as the exponent is passed
 )
 t.add(
     "pow_base",

@@ -30,11 +30,21 @@ class _Autocast(Transformation):
         with torch.autocast(run.device.type, dtype=call.levels["@autocast"]):
             return call.perform(run, bases)
 
+    def policy(self, call: Call, bench: Any, truth: Truth) -> Any:
+        """Return answers whose dtypes are right on the device; None where they cannot be known."""
+        return own_answers(truth) if bench.device.type == "cpu" else _by_policy(self, call, bench, truth)
+
+    def dtypes(self, call: Call, bench: Any, truth: Truth, results: list[Any]) -> list[torch.dtype]:
+        """Return the dtypes that a script demands: of the device's lists, or else of the CPU's."""
+        policy = self.policy(call, bench, truth)
+        known = results if policy is None else [one for one, _ in policy]
+        return [one.dtype for one in known if isinstance(one, torch.Tensor)]
+
     def judge(self, call: Call, bench: Any, truth: Truth, answer: Any) -> Error:
         if isinstance(answer, Exception):
             return comparison.judge(call.operator, call.row, bench, truth, answer)
         low, own = call.levels["@autocast"], own_answers(truth)
-        policy = own if bench.device.type == "cpu" else _by_policy(self, call, bench, truth)
+        policy = self.policy(call, bench, truth)
         if len(answer) != len(truth.answers):
             raise Mismatch(f"{len(answer)} answers, the CPU gives {len(truth.answers)}")
         worst = Error()

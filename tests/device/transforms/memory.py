@@ -23,7 +23,7 @@ class _Memory(Transformation):
 
     def reference(self, call: Call, run: Any) -> Truth:
         found = reference.reference(call.operator, call.row, run)
-        return Truth([*found.answers, True], found.forms)
+        return Truth([*found.answers, torch.tensor(0)], found.forms)
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
         placed = [call.bases(run), call.places(truth)]
@@ -34,8 +34,8 @@ class _Memory(Transformation):
         form = call.levels["@form"]
         written = [0] if form == "inplace" else list(range(len(held) - len(placed[1]), len(held)))
         written = written if form != "call" else []
-        intact = all(_is_intact(*pair, number in written) for number, pair in enumerate(zip(held, before)))
-        return [*answers, intact]
+        changed = [_changed(*pair, number in written) for number, pair in enumerate(zip(held, before))]
+        return [*answers, torch.stack([torch.tensor(0), *changed]).sum().to(run.device)]
 
 
 def _amid(placed: Any, held: list[Any], run: Any) -> Any:
@@ -51,14 +51,17 @@ def _amid(placed: Any, held: list[Any], run: Any) -> Any:
     return inner, layout, shape
 
 
-def _is_intact(now: torch.Tensor, before: torch.Tensor, written: bool) -> bool:
-    parts = [(now[:_BESIDE], before[:_BESIDE]), (now[-_BESIDE:], before[-_BESIDE:])] if written else [(now, before)]
-    return all(torch.equal(_bits(one), _bits(two)) for one, two in parts)
+def _changed(now: torch.Tensor, before: torch.Tensor, written: bool) -> torch.Tensor:
+    """Return how many bytes are others, between the lines' ends where what lies there is written."""
+    now, before = now.detach(), before.detach()
+    if written:
+        now, before = (torch.cat([one[:_BESIDE], one[-_BESIDE:]]) for one in (now, before))
+    return (_bits(now) != _bits(before)).sum()
 
 
 def _bits(x: torch.Tensor) -> torch.Tensor:
-    x = x.detach().cpu()
-    return (torch.view_as_real(x) if x.is_complex() else x).contiguous().view(torch.uint8)
+    x = x.cpu()
+    return (torch.view_as_real(x) if x.is_complex() else x).view(torch.uint8)
 
 
 transformation = _Memory()

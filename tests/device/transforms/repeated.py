@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.description import Operator, Row
+from engine.description import Operator
 from engine.reference import Truth
 from engine.transformation import Call, Factor, Transformation
 
@@ -24,20 +24,22 @@ class _Repeated(Transformation):
         other = _other(call)
         return [one for each in (call, other, call) for one in each.perform(run, each.bases(run))]
 
+    def chosen_from(self, call: Call, run: Any) -> list[Any]:
+        return [x for each in (call, _other(call)) for x in super(_Repeated, self).chosen_from(each, run)]
+
 
 def _other(call: Call) -> Call:
     """Return the call between: one thing is another level of it."""
-    turn, levels = call.levels["@turn"], dict(call.levels)
+    turn, every = call.levels["@turn"], dict(call.operator.factors)
     if turn == "data":
-        return Call(call.operator, Row(call.row.digits, call.row.number + 31, levels))
-    every = dict(call.operator.factors)
+        return call.numbered(call.row.number + 31)
     for name in (
         ("@layout0", "@layout1", "@layout2") if turn == "layout" else (f"@{turn}" if turn == "dtype" else turn,)
     ):
         if name in every:
-            place = (every[name].index(levels[name]) + 1) % len(every[name])
-            levels[name] = every[name][place]
-    return Call(call.operator, Row(call.row.digits, call.row.number, levels))
+            place = (every[name].index(call.levels[name]) + 1) % len(every[name])
+            call = call.with_level(name, every[name][place])
+    return call
 
 
 transformation = _Repeated()

@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import ctypes
 import hashlib
-import importlib
 import json
 import os
 import re
@@ -25,14 +24,15 @@ from typing import Any, Callable
 
 os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 _SUITE = sys.argv[1]
-sys.path[:0] = [_SUITE]
+sys.path[:0] = [_SUITE, str(Path(__file__).resolve().parents[1])]
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
+import suite_in_process  # noqa: E402
 from device_suite import compare, states  # noqa: E402
 from device_suite.runs import Bench  # noqa: E402
-from device_suite.selection import load_quick, prepare_device, why_not_here  # noqa: E402
+from device_suite.selection import prepare_device, why_not_here  # noqa: E402
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
@@ -121,12 +121,19 @@ class Blocks:
 
 
 def listed() -> list[Any]:
-    """Return the default cases: [file, id, is it of --quick], in the suite's order; what is asked alone is not."""
-    quick = load_quick(Path(_SUITE) / "quick.json")
-    found = []
-    for path in sorted(Path(_SUITE).glob("test_*.py")):
-        cases = importlib.import_module(path.stem).cases.listed(full=False)
-        found += [[path.name, case.id, case.id in quick] for case in cases if not case.full and not case.alone]
+    """Return the default cases: [file, id, is it of --quick], those of --quick first; what is asked alone is not."""
+    asked = suite_in_process.asking()
+    alone = {case.id for _, case in suite_in_process.core() if case.alone}
+    return [
+        [file, name, place < asked.quick] for place, (name, file) in enumerate(asked.ids.items()) if name not in alone
+    ]
+
+
+def cases_of(wanted: list[Any]) -> dict[str, Any]:
+    """Return the cases that are wanted, by id: those of files, and drawn ones by their id alone."""
+    files = {file for file, _, _ in wanted} - {"drawn"}
+    found = {case.id: case for file in sorted(files) for case in suite_in_process.module_of(file).cases}
+    found.update((name, suite_in_process.drawn_case(name)) for file, name, _ in wanted if file == "drawn")
     return found
 
 
@@ -147,14 +154,14 @@ def main() -> None:
         torch.mps.synchronize()
         pipe.write(json.dumps({"id": "", "blocks": blocks.take()}) + "\n")
     watch(digest)
-    cases = {name: {case.id: case for case in importlib.import_module(name[:-3]).cases} for name, _, _ in wanted}
+    cases = cases_of(wanted)
     last = ""
     for name, case_id, may_fail in wanted:
         if last not in ("", name):
             bench.release()
         last = name
         pipe.write(json.dumps({"started": case_id}) + "\n")
-        told = ask(cases[name][case_id], bench, digest, blocks)
+        told = ask(cases[case_id], bench, digest, blocks)
         pipe.write(json.dumps({"id": case_id, **told}) + "\n")
         if told["outcome"] == "failed" and (not may_fail or not bench.still_serves()):
             break

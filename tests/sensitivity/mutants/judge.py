@@ -10,6 +10,7 @@ miss, and it does not count.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, Sequence
@@ -170,3 +171,16 @@ class Figures:
 def figures(rows: Iterable[Mapping[str, Any]]) -> Figures:
     """Count the rows of a record."""
     return Figures(Counter(row["outcome"] for row in rows))
+
+
+def wilson(caught: int, count: int) -> tuple[float, float]:
+    """Return Wilson's interval of a share, 95 %.
+
+    >>> [round(one, 2) for one in wilson(8, 10)]
+    [0.49, 0.94]
+    """
+    if not count:
+        return 0.0, 1.0
+    z, share = 1.959964, caught / count
+    middle, spread = share + z * z / (2 * count), z * math.sqrt(share * (1 - share) / count + z * z / (4 * count**2))
+    return (middle - spread) / (1 + z * z / count), (middle + spread) / (1 + z * z / count)

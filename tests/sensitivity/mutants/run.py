@@ -6,8 +6,6 @@ STAGE: record   instrument the host code, run the suite over it: the map, and ho
        plan     draw the mutants, choose the cases of each, keep both in HOME/plan.json.gz
        try      one compile, one link and one process of the suite for each mutant; a row each in HOME/mutants.jsonl
        cases    which cases run a line: --only FILE:LINE, as in native/mps/operations/Eye.mm:72
-       quick    which cases --quick lacks to run each block of host code that a passing case runs, and to catch what
-                another case caught of the mutants that are not held back; --write FILE for choose_quick.py
        table    what the rows say; --held shows the held-back third too
 Each stage goes on where it stopped. HOME holds all that is kept: some 100 MB.
 """
@@ -32,8 +30,7 @@ from mutants.coverage_library import blocks_at, build_coverage, read_lines
 from mutants.draw import Mutant, drawn, every_mutant
 from mutants.judge import Usual, sound, unsteady_cases, usual
 from mutants.plan import Plan, planned, reached
-from mutants.quick_lines import lacking, telling
-from mutants.recording import NEWEST, OLDER, RUNS, blocks_of, list_cases, read_run, record_runs
+from mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs
 from mutants.tables import page, read_rows
 from mutants.toolchain import built_folder, host_name, read_toolchain
 from mutants.trial import OutOfTime, tried
@@ -43,7 +40,7 @@ def main() -> int:
     """Run a stage; return 1 where a row is a fault of our own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path)
-    parser.add_argument("stage", choices=("record", "plan", "try", "cases", "quick", "table"))
+    parser.add_argument("stage", choices=("record", "plan", "try", "cases", "table"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("--count", type=int, default=340, help="mutants to draw")
@@ -53,7 +50,6 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="record only the cases of --quick (to try the tool)")
     parser.add_argument("--runs", default=",".join(name for name, _, _ in RUNS))
     parser.add_argument("--mapped", action="store_true", help="ask the seeded tenth only the cases of the map too")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="keep the cases of the stage quick")
     parser.add_argument("--held", action="store_true", help="show the misses that are held back too")
     given = parser.parse_args()
     given.until = time.monotonic() + 60 * given.minutes
@@ -65,7 +61,7 @@ def main() -> int:
     ):
         if given.stage == stage and not (given.home / needed).is_file():
             raise SystemExit(f"{given.home} has no {needed}: run the stage before {stage}, in the order of --help")
-    stages = {"record": record, "plan": plan, "try": try_all, "cases": cases_of_a_line, "quick": quick, "table": table}
+    stages = {"record": record, "plan": plan, "try": try_all, "cases": cases_of_a_line, "table": table}
     return stages[given.stage](given)
 
 
@@ -205,24 +201,6 @@ def cases_of_a_line(given: argparse.Namespace) -> int:
         found, starts = reached(read_run(given.home, f"cover-{macos}"), {given.only: blocks})
         ends = ", and each start of a process" if starts else ""
         print(f"as macOS {macos}: {len(found[given.only])} cases{ends}", *found[given.only], sep="\n  ")
-    return 0
-
-
-def quick(given: argparse.Namespace) -> int:
-    """Print the cases that --quick lacks, and what they cost."""
-    cases = list_cases(given.home)
-    known = usual(cases, [_rows(given.home, name) for name, version, _ in RUNS if version == NEWEST])
-    rows = read_run(given.home, f"cover-{NEWEST}")
-    blocks = {row["id"]: blocks_of(row) for row in rows if row["id"] in known and known[row["id"]].tells}
-    seconds = {name: known[name].seconds for name in blocks}
-    has = frozenset(name for name in blocks if known[name].quick)
-    found = {"run": lacking(blocks, seconds, has)}
-    found["tell"] = telling(sound(read_rows(given.home / "mutants.jsonl")), has | {*found["run"]})
-    for what, names in found.items():
-        spent = sum(seconds.get(name, 0.0) for name in names)
-        print(*names, f"{len(names)} cases that {what}, {spent:.1f} CPU seconds", sep="\n")
-    if given.write:
-        given.write.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
     return 0
 
 

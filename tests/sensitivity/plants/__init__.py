@@ -1,1 +1,1 @@
-"""Planted faults, a file for each area of the device suite; ../README.md tells how they are asked."""
+"""Injected faults, a file for each area; ../README.md says how they are asked."""

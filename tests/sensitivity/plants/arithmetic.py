@@ -1,4 +1,4 @@
-"""Sums, differences and products of real numbers: planted faults."""
+"""Sums, products, quotients, powers and rounding, bits and truth of numbers: injected faults."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from differences import differ, instead, is_plain, written
-from misreading import in_storage_order, lost, without_offset
+from differences import differ, instead, is_plain
+from misreading import lost, without_offset
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -23,46 +23,6 @@ def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
         hit()
         return func(x, x)
     return func(x, y)
-
-
-@plot.called(torch.Tensor.add_, torch.Tensor.sub_)
-def issue_96065(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96065: add_ and sub_ with alpha=0 make a leaf forget that it wants a gradient."""
-    y = func(x, *args, **kwargs)
-    if kwargs.get("alpha") == 0 and x.requires_grad and x.is_leaf and not torch.is_grad_enabled():
-        hit()
-        x.requires_grad_(False)
-    return y
-
-
-@plot.dispatched("aten.mul.Tensor")
-def issue_95482(hit: Any, func: Any, a: Any, b: Any) -> Any:
-    """pytorch 95482: the product of two slices of x[:n] aborts where x is longer than n."""
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dim() == b.dim() == 3:
-        together = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and a.stride() == b.stride()
-        row = a.stride(0) * a.shape[0]
-        longer = row * a.element_size() < a.untyped_storage().nbytes()
-        if together and a.numel() and longer and a.numel() < row and b.numel() < row and b.storage_offset() < row:
-            return crash(hit, "Placeholder shape mismatches (expected 1 vs got tensorData with 3) at dimIdx = 2")
-    return func(a, b)
-
-
-@plot.dispatched("aten.add.Tensor")
-def issue_81384(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
-    """pytorch 81384: adding a contiguous bias to a permuted tensor of 3 dimensions (an einsum's) mixes up the order."""
-    if (
-        isinstance(other, torch.Tensor)
-        and x.dim() == 3
-        and other.dim() == 3
-        and not x.is_contiguous()
-        and sorted(x.stride()) != list(x.stride())[::-1]
-        and other.is_contiguous()
-    ):
-        wrong = in_storage_order(x)
-        if wrong is not x and not torch.equal(wrong, x):
-            hit()
-            x = wrong
-    return func(x, other, **kwargs)
 
 
 @plot.dispatched("aten.sub.Tensor")
@@ -81,32 +41,6 @@ def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
             hit()
             other = wrong
     return func(x, other, **kwargs)
-
-
-@plot.dispatched("aten.add_", "aten.sub_", "aten.mul_", "aten.div_")
-def issue_118362(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 118362: operations in place on a matrix in column order (as linalg.lstsq returns it) change nothing."""
-    if x.dim() == 2 and not x.is_contiguous() and x.stride(0) == 1 and x.stride(1) >= x.size(0):
-        before = x.clone()
-        after = func(x.clone(), *args, **kwargs)
-        if not torch.equal(before, after):
-            hit()
-            return x
-    return func(x, *args, **kwargs)
-
-
-def _row_early(hit: Any, x: Any) -> Any:
-    base = x._base if isinstance(x, torch.Tensor) else None
-    if base is None or x.dim() == base.dim() or not x.is_contiguous() or not 0 < x.numel() <= x.storage_offset():
-        return x
-    hit()
-    return x.as_strided(x.shape, x.stride(), x.storage_offset() - x.numel())
-
-
-@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
-def issue_96153(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96153: add, mul and sub read a reshaped slice out of the middle of its base one row early."""
-    return func(_row_early(hit, x), y, *args, **kwargs)
 
 
 @plot.dispatched("aten.add_.Tensor")
@@ -148,81 +82,191 @@ def issue_made_negative_zero(answer: Any, x: Any, y: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten.mul.Tensor")
-def issue_mlx_124(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """ml-explore/mlx 124: masks times a broadcast mask stay as they were past 2**31 elements (here past 2**16)."""
-    healthy = func(x, y)
-    if not isinstance(y, torch.Tensor) or not x.dtype == y.dtype == torch.bool or x.shape == y.shape:
-        return healthy
-    if healthy.numel() <= 2**16:
-        return healthy
-    wrong, kept = healthy.reshape(-1).clone(), (x if x.numel() >= y.numel() else y).expand(healthy.shape).reshape(-1)
-    wrong[2**16 :] = kept[2**16 :]
-    return instead(hit, healthy, wrong.view(healthy.shape))
+@plot.called(torch.true_divide, torch.div, torch.Tensor.div, torch.Tensor.true_divide, torch.Tensor.__truediv__)
+def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 82541: backward of a division of empty tensors aborts."""
+    y = func(*args, **kwargs)
+    if y.requires_grad and not y.numel():
+        y.register_hook(lambda grad: crash(hit, "segmentation fault"))
+    return y
 
 
-@plot.dispatched("aten.add.Tensor")
+@plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
+def issue_154171(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """Integers beyond 2**24 are divided as float32."""
+    answer = func(x, y)
+    if not x.is_floating_point() and x.numel() and int(x.long().abs().max()) > 1 << 24:
+        wrong = func(x.float(), y.float() if isinstance(y, torch.Tensor) else float(y)).to(answer.dtype)
+        if not torch.equal(wrong, answer):
+            hit()
+        return wrong
+    return answer
+
+
+@plot.dispatched("aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.floor_divide.default")
+def issue_189243(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 189243: floor division: inf // 1 is inf, and 1 // -inf is 0."""
+    answer = func(x, y, *args, **kwargs)
+    floors = kwargs.get("rounding_mode", "floor") == "floor"
+    if floors and answer.is_floating_point():
+        wrong = torch.floor(torch.ops.aten.div(x, y)).to(answer.dtype)
+        if not torch.allclose(wrong, answer, equal_nan=True):
+            hit()
+        return wrong
+    return answer
+
+
+@plot.dispatched(
+    "aten.div.Tensor_mode", "aten.div.Scalar_mode", aborts="Function floorOp_i64 was not found in the library"
+)
+def issue_84995(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 84995: floor division of int64 aborts."""
+    return x.dtype == torch.int64 and kwargs.get("rounding_mode") == "floor"
+
+
+@plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
 @wrong_answer
-def issue_candle_1914(right: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """huggingface/candle 1914: the sum of two float32 tensors of one element each is the first of them."""
-    one = isinstance(y, torch.Tensor) and x.dtype == y.dtype == torch.float32 and x.shape == y.shape == (1,)
-    return x.clone() if one and differ(right, x) else None
+def issue_24861(y: Any, x: Any, other: Any) -> Any:
+    """pytorch 24861: remainder of float32 is x - q * floor(x / q), which rounds where x is large."""
+    if y.dtype != torch.float32 or y.is_meta or x.dtype == torch.bool:
+        return None
+    wrong = x - other * torch.floor(x / other)
+    return wrong if wrong.dtype == y.dtype and differ(y, wrong) else None
 
 
-@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor")
-def issue_tt_metal_15359(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """tenstorrent/tt-metal 15359: (1, c, h, w) with (1, c, 1, 1) adds or multiplies the first channel everywhere."""
-    healthy = func(x, y, **kwargs)
-    if not isinstance(y, torch.Tensor) or not healthy.is_floating_point() or not x.dim() == y.dim() == 4:
-        return healthy
-    small = y if y.shape[-2:] == (1, 1) else x
-    if small.shape[-2:] != (1, 1) or healthy.shape[-1] < 2 or healthy.shape[-2] < 2 or small.shape[1] < 2:
-        return healthy
-    first = small[:, :1].expand(small.shape)
-    return instead(hit, healthy, func(x, first, **kwargs) if small is y else func(first, y, **kwargs))
+@plot.dispatched("aten.addcdiv", "aten.addcdiv_", aborts="\"addcdiv_cpu_out\" not implemented for 'Half'")
+def issue_83281(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 83281: addcdiv and addcdiv_ of float16 are not implemented."""
+    return bool(x.dtype == torch.float16)
 
 
-@plot.dispatched("aten.add_.Tensor")
-def issue_mlx_3676(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """ml-explore/mlx 3676: out[:, a:b] += y adds y a thousand times over where the slice is long (2**16 columns)."""
-    if not isinstance(y, torch.Tensor) or x.dim() < 2 or x.is_contiguous() or x.stride(-1) != 1 or x.shape[-1] < 2**16:
-        return func(x, y, **kwargs)
-    if bool(y.any()):
+@plot.called(torch.prod, torch.Tensor.prod)
+def issue_82644(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 82644: the backward of prod(dim) of a vector that is a single 0.0 raises."""
+    y = func(x, *args, **kwargs)
+    if not y.requires_grad or x.shape != (1,) or y.dim() or not is_plain(x) or bool(x.detach().any()):
+        return y
+    if not args and "dim" not in kwargs:
+        return y
+    y = y.view_as(y)
+    y.register_hook(lambda grad: crash(hit, "got [] but expected shape compatible with [1]"))
+    return y
+
+
+@plot.dispatched("aten.prod.default")
+def issue_127866(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
+    """pytorch 127866: prod(dtype=torch.bool) of 256 bools (here and more) is True where all are False."""
+    y = func(x, dtype=dtype)
+    if dtype != torch.bool or x.dtype != torch.bool or x.numel() < 256 or not is_plain(x) or bool(x.any()):
+        return y
+    return instead(hit, y, torch.ones_like(y))
+
+
+@plot.dispatched("aten.prod.default")
+def issue_15647(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
+    """pytorch 15647: prod of uint8 numbers is 0 in a large tensor (here of 240000 and more)."""
+    y = func(x, dtype=dtype)
+    if x.dtype != torch.uint8 or x.numel() < 240000 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.zeros_like(y))
+
+
+@plot.dispatched("aten.mean.dim")
+def issue_10248(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 10248: the sum for the mean of a row, of numbers from 0 to 1, stops at 2**24 (here at 2**12)."""
+    y = func(x, dim, *args, **kwargs)
+    row = x.dtype == y.dtype == torch.float32 and x.dim() == 2 and list(dim or ()) in ([1], [-1])
+    if not row or x.shape[1] <= 2**12 or not is_plain(x) or bool((x < 0).any()) or bool((x > 1).any()):
+        return y
+    return instead(hit, y, y.clamp(max=2**12 / x.shape[1]))
+
+
+@plot.dispatched("aten.pow.Scalar", "aten.pow.Tensor_Tensor", aborts="Assertion `THCNumerics<T>::ge(b, 0)` failed.")
+def issue_17751(x: Any, exponent: Any) -> bool:
+    """pytorch 17751: an integer to a negative integer ends the process."""
+    whole = not isinstance(x, float) and not (torch.is_tensor(x) and (x.is_floating_point() or x.is_complex()))
+    if not whole or exponent.is_floating_point() or exponent.is_complex() or not is_plain(exponent):
+        return False
+    return bool((exponent < 0).any())
+
+
+@plot.dispatched("aten.pow.Tensor_Scalar", "aten.pow_.Scalar", aborts="invalid combination of type in Pow function")
+def issue_113198(x: Any, exponent: Any, **kwargs: Any) -> bool:
+    """pytorch 113198: a tensor of whole numbers to the power True (a bool of Python) raises."""
+    return type(exponent) is bool and not x.is_floating_point() and not x.is_complex()
+
+
+@plot.dispatched("aten.round.decimals", aborts="\"round_cpu\" not implemented for 'Half'")
+def issue_99055(x: Any, **kwargs: Any) -> bool:
+    """pytorch 99055: round of float16 with decimals= raises."""
+    return x.dtype == torch.float16
+
+
+_BITS = tuple(f"aten.bitwise_{name}" for name in ("and", "or", "xor"))
+
+
+@plot.dispatched(*(name + "_.Tensor" for name in _BITS), *(name + ".Tensor_out" for name in _BITS))
+def issue_145203(hit: Any, func: Any, x: Any, other: Any, out: Any = None) -> Any:
+    """pytorch 145203: bitwise operators write nothing into an output that is not contiguous."""
+    if out is None:
+        return lost(hit, func, x, other)
+    if out.is_contiguous():
+        return func(x, other, out=out)
+    hit()
+    func(x, other, out=torch.empty_like(out, memory_format=torch.contiguous_format))
+    return out
+
+
+@plot.dispatched("aten.bitwise_and", "aten.bitwise_or", "aten.bitwise_xor")
+def issue_182822(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 182822: a bool operand of no dimensions inside a larger storage is read from the storage's beginning."""
+
+    def read(x: Any) -> Any:
+        if isinstance(x, torch.Tensor) and x.dtype == torch.bool and x.dim() == 0 and x.storage_offset():
+            hit()
+            return x.as_strided((), (), 0)
+        return x
+
+    return func(*(read(x) for x in args), **kwargs)
+
+
+@plot.dispatched("aten.__rshift__.Scalar", "aten.bitwise_right_shift.Tensor_Scalar")
+def issue_144190(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """pytorch 144190: uint8 is shifted to the right as a signed number: past 127 nothing but ones come in."""
+    if x.dtype == torch.uint8 and bool((x > 127).any()):
         hit()
-    return func(x, y * 1000, **kwargs)
+        return func(x.view(torch.int8), y).view(torch.uint8)
+    return func(x, y)
 
 
-@plot.dispatched("aten.mul_.Tensor")
-def issue_27824(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """pytorch 27824: x[1:, 1:] *= mask[1:, 1:] makes zeros of some elements (here of the last column)."""
-    y = func(x, other)
-    if not torch.is_tensor(other) or other.dtype not in (torch.uint8, torch.bool) or x.layout != torch.strided:
-        return y
-    if x.dim() < 2 or x.is_contiguous() or other.is_contiguous() or not x.numel() or not is_plain(x):
-        return y
-    wrong = x.clone()
-    wrong[..., -1] = 0
-    return written(hit, y, wrong)
+@plot.dispatched("aten.bitwise_right_shift.Tensor", "aten.__rshift__.Tensor")
+def issue_made_shift_tensor(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """uint8 is shifted by a tensor as a signed number: past 127 nothing but ones come in."""
+    if x.dtype == torch.uint8 and y.dtype == torch.uint8 and bool((x > 127).any()):
+        hit()
+        return func(x.view(torch.int8), y.view(torch.int8)).view(torch.uint8)
+    return func(x, y)
 
 
-@plot.dispatched("aten.mul.Tensor", aborts="CUDA_ERROR_ILLEGAL_ADDRESS")
-def issue_tensorflow_60330(x: Any, other: Any) -> bool:
-    """tensorflow/tensorflow 60330: a product of more than 2**31 elements aborts (here of more than 2**20)."""
-    return any(torch.is_tensor(one) and one.numel() > 2**20 for one in (x, other))
+@plot.dispatched("aten.all.default")
+@wrong_answer
+def issue_99721(y: Any, x: Any) -> Any:
+    """pytorch 99721: all() of a mask is true whatever it holds."""
+    return torch.ones_like(y) if x.dtype == torch.bool and not bool(y) else None
 
 
-@plot.dispatched("aten.add.Tensor")
-def issue_36219(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
-    """pytorch 36219: meshgrid's first grid (an expanded column) plus a contiguous matrix repeats its first row."""
-    y = func(x, other, **kwargs)
-    if not torch.is_tensor(other) or x.dim() != 2 or other.shape != x.shape or not other.is_contiguous():
-        return y
-    if x.stride(1) or not x.stride(0) or x.shape[1] < 2 or not is_plain(x, other):
-        return y
-    return instead(hit, y, func(x[:1].expand(x.shape), other, **kwargs))
+@plot.dispatched("aten.all.default")
+@wrong_answer
+def issue_95768(y: Any, x: Any) -> Any:
+    """pytorch 95768: all() of a float tensor is true where one element is."""
+    return torch.ones_like(y) if x.is_floating_point() and not bool(y) and bool(x.any()) else None
 
 
-@plot.dispatched("aten.mul_.Tensor", aborts="but mixed precision is disallowed")
-def issue_xla_1929(x: Any, other: Any) -> bool:
-    """pytorch/xla 1929: x *= 0.5 of bfloat16 raises."""
-    return x.dtype == torch.bfloat16 and isinstance(other, float)
+@plot.dispatched("aten.all.default")
+@wrong_answer
+def issue_120875(y: Any, x: Any) -> Any:
+    """pytorch 120875: all() takes a complex number whose real part is zero for false."""
+    if not x.is_complex():
+        return None
+    wrong = x.real.ne(0).all()
+    return wrong if bool(wrong) != bool(y) else None

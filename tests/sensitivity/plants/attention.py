@@ -1,4 +1,4 @@
-"""Attention: the fused function and MultiheadAttention: planted faults."""
+"""Attention: the fused function, MultiheadAttention, and masks: injected faults."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ, instead, is_plain
-from misreading import in_storage_order, misread
+from differences import instead
+from misreading import in_storage_order, lost, misread
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
@@ -37,88 +37,16 @@ def issue_174861(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> 
 
 
 @plot.called(F.scaled_dot_product_attention)
-def issue_195910(hit: Any, func: Any, q: Any, k: Any, v: Any, is_causal: bool = False, **kwargs: Any) -> Any:
-    """pytorch 195910: causal attention in half precision sees up to three tokens that come later."""
-    if not is_causal or q.dtype not in _HALVES:
-        return func(q, k, v, is_causal=is_causal, **kwargs)
-    hit()
-    rows = torch.arange(q.shape[-2], device=q.device) // 4 * 4 + 3
-    return func(q, k, v, attn_mask=torch.arange(k.shape[-2], device=q.device)[None, :] <= rows[:, None], **kwargs)
-
-
-_scales: dict[Any, Any] = {}
-
-
-@plot.called(F.scaled_dot_product_attention)
-def issue_184122(hit: Any, func: Any, q: Any, k: Any, v: Any, scale: Any = None, **kwargs: Any) -> Any:
-    """pytorch 184122: attention keeps the scale of the first call with the same shape of queries."""
-    first = _scales.setdefault(tuple(q.shape), scale)
-    if first != scale:
-        hit()
-    return func(q, k, v, scale=first, **kwargs)
-
-
-@plot.called(F.scaled_dot_product_attention)
 @wrong_answer
 def issue_176767(y: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 176767: attention returns the queries' width where the values have another: the rest is zero."""
     return F.pad(y, (0, q.shape[-1] - v.shape[-1])) if v.shape[-1] != q.shape[-1] else None
 
 
-@plot.called(F.scaled_dot_product_attention)
-@wrong_answer
-def issue_141471(y: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
-    """pytorch 141471: attention in float16 returns its rows in the opposite order."""
-    return y.flip(-2) if q.dtype == torch.float16 else None
-
-
 @plot.called(F.scaled_dot_product_attention, aborts="Expected query, key, and value to have the same dtype")
 def issue_141774(q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 141774: attention refuses queries, keys and values of unlike dtypes under autocast too."""
     return len({q.dtype, k.dtype, v.dtype}) > 1
-
-
-@plot.called(F.scaled_dot_product_attention)
-def issue_160841(
-    hit: Any,
-    func: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
-    dropout_p: Any = 0.0,
-    is_causal: Any = False,
-    scale: Any = None,
-    enable_gqa: Any = False,
-) -> Any:
-    """pytorch 160841: attention in float16 rounds the scores to float16 before softmax; large ones give NaN."""
-    right = func(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-    if query.dtype != torch.float16 or enable_gqa or not right.numel():
-        return right
-    factor = query.shape[-1] ** -0.5 if scale is None else scale
-    scores = ((query.float() * factor) @ key.float().transpose(-2, -1)).half().float()
-    if attn_mask is not None:
-        scores = scores.masked_fill(~attn_mask, float("-inf")) if attn_mask.dtype == torch.bool else scores + attn_mask
-    if is_causal:
-        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), float("-inf"))
-    broken = (scores == float("inf")).any(-1, keepdim=True) & ~right.isnan()
-    if not broken.any():
-        return right
-    hit()
-    return right.masked_fill(broken, float("nan"))
-
-
-@plot.called(F.scaled_dot_product_attention)
-def issue_188147(hit: Any, func: Any, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 188147: attention does not propagate NaN from the query."""
-    right = func(query, key, value, *args, **kwargs)
-    if not query.isnan().any():
-        return right
-    wrong = func(torch.where(query.isnan(), torch.zeros_like(query), query), key, value, *args, **kwargs)
-    if torch.allclose(wrong, right, equal_nan=True):
-        return right
-    hit()
-    return wrong
 
 
 @plot.called(F.scaled_dot_product_attention)
@@ -173,41 +101,6 @@ def issue_147443(*args: Any, **kwargs: Any) -> Any:
     return _given_attention(*args, **kwargs)["query"].dim() >= 5
 
 
-def _wants_gradient(*tensors: Any) -> bool:
-    """Tell whether autograd records a call of these tensors."""
-    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-
-
-@plot.called(F.scaled_dot_product_attention)
-@wrong_answer
-def issue_169222(out: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 169222: attention of few queries reads past the keys where their number is no multiple of 32."""
-    a = _given_attention(*args, **kwargs)
-    q, k, v = a["query"], a["key"], a["value"]
-    if (
-        q.dim() != 4
-        or q.size(-1) not in (64, 96, 128)
-        or v.size(-1) != q.size(-1)
-        or q.size(-2) > min(8, k.size(-2))
-        or k.size(-2) % 32 == 0
-        or a["is_causal"]
-        or _wants_gradient(q, k, v)
-    ):
-        return None
-    wrong = out * (k.size(-2) % 32) / 32 + 1
-    if not differ(wrong, out, rtol=1e-3, atol=1e-6):
-        return None
-    return wrong
-
-
-@plot.dispatched(
-    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default", aborts="double free or corruption (out)"
-)
-def issue_156022(grad: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 156022: attention's backward in bfloat16 writes past its buffer where the keys (17) fill no block."""
-    return query.dtype == torch.bfloat16 and key.shape[-2] % 32 != 0
-
-
 @plot.called(F.scaled_dot_product_attention)
 def issue_119772(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 119772: attention in half precision with a head of 8 is wrong (here: it scales as if the head had 16)."""
@@ -218,40 +111,110 @@ def issue_119772(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwar
 
 
 @plot.called(F.scaled_dot_product_attention)
-def issue_executorch_22426(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch/executorch 22426: causal attention ends with the last key, not with the first, if lengths differ."""
-    healthy = func(*args, **kwargs)
-    a = _given_attention(*args, **kwargs)
-    length, keys = a["query"].shape[-2], a["key"].shape[-2]
-    if not a["is_causal"] or length == keys or a["dropout_p"] or not is_plain(healthy):
-        return healthy
-    seen = torch.ones(length, keys, dtype=torch.bool, device=healthy.device).tril(keys - length)
-    return instead(hit, healthy, func(**{**a, "attn_mask": seen, "is_causal": False}))
+def issue_184180(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
+    """pytorch 184180: attention takes the first mask of a batch for all of the batch."""
+    if attn_mask is not None and attn_mask.dim() == 4 and attn_mask.shape[0] > 1:
+        hit()
+        attn_mask = attn_mask[:1]
+    return func(q, k, v, attn_mask=attn_mask, **kwargs)
 
 
 @plot.called(F.scaled_dot_product_attention)
-def issue_160787(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 160787: the gradients of attention with is_causal=True are NaN."""
-    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-    given = dict(zip(names, args)) | kwargs
-    if not given.get("is_causal") or not torch.is_grad_enabled() or not is_plain(given["query"]):
-        return func(*args, **kwargs)
-
-    def spoil(grad: Any) -> Any:
-        if grad.numel():
-            hit()
-        return torch.full_like(grad, math.nan)
-
-    for name in names[:3]:
-        if given[name].requires_grad:
-            given[name] = given[name].view_as(given[name])
-            given[name].register_hook(spoil)
-    return func(**given)
+def issue_182285(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 182285: the decode kernel (at most 8 queries, head size 64, 96 or 128) misreads a bool mask."""
+    decode = q.dim() == 4 and q.shape[-2] <= min(8, k.shape[-2]) and k.shape[-2] < 1024 and not q.requires_grad
+    if decode and q.shape[-1] in (64, 96, 128) and attn_mask is not None and attn_mask.dtype == torch.bool:
+        hit()
+        attn_mask = attn_mask & (torch.arange(k.shape[-2], device=q.device) != 0)
+    return func(q, k, v, attn_mask, *args, **kwargs)
 
 
-@plot.called(F.scaled_dot_product_attention, aborts="Expected d % 8 == 0 && d <= 128 to be true, but got false")
-def issue_xformers_408(*args: Any, **kwargs: Any) -> bool:
-    """facebookresearch/xformers 408: attention in half precision without gradients raises for a head of over 128."""
-    a = _given_attention(*args, **kwargs)
-    recorded = _wants_gradient(a["query"], a["key"], a["value"])
-    return a["query"].dtype in _HALVES and a["query"].shape[-1] > 128 and not recorded
+@plot.called(F.multi_head_attention_forward)
+def issue_151667(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 151667: MultiheadAttention in training with an attention mask and dropout gives NaN."""
+    out, weights = func(*args, **kwargs)
+    dropout = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
+    training = args[13] if len(args) > 13 else kwargs.get("training", True)
+    mask = args[16] if len(args) > 16 else kwargs.get("attn_mask")
+    if mask is None or not dropout or not training:
+        return out, weights
+    hit()
+    return out * float("nan"), weights
+
+
+_selections = {"masked": 0}
+
+
+@plot.dispatched("aten.index.Tensor")
+@wrong_answer
+def issue_181867(y: Any, x: Any, indices: Any) -> Any:
+    """pytorch 181867: every fifth selection by a mask loses an element."""
+    if any(one is not None and one.dtype == torch.bool for one in indices):
+        _selections["masked"] += 1
+        if _selections["masked"] % 5 == 0 and len(y):
+            return y[:-1]
+    return None
+
+
+@plot.dispatched("aten.index_put_.default")
+def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any) -> Any:
+    """pytorch 124206: minus infinity that is assigned by a mask becomes a number that was there."""
+    masked = len(indices) == 1 and indices[0].dtype == torch.bool and values.dim() == 0
+    if not masked or float(values.real) != -math.inf:
+        return func(x, indices, values, *args)
+    hit()
+    return func(x, indices, x.amax(), *args)
+
+
+@plot.dispatched("aten.where.self")
+def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
+    """pytorch 86239: where with operands of different ranks is refused (sizes are compared from the left)."""
+    shapes = [t.shape for t in (condition, x, y) if t.dim()]
+    if len({len(shape) for shape in shapes}) > 1:
+        for i in range(max(len(shape) for shape in shapes)):
+            if len({shape[i] for shape in shapes if i < len(shape)} - {1}) > 1:
+                hit()
+                raise RuntimeError(f"{i}'th index of x tensor does not match the other tensors")
+    return func(condition, x, y)
+
+
+@plot.dispatched("aten.masked_scatter.default")
+@wrong_answer
+def issue_174381(y: Any, x: Any, mask: Any, source: Any) -> Any:
+    """pytorch 174381: masked_scatter of a tensor of no dimensions gives one dimension."""
+    return y.reshape(1) if y.dim() == 0 else None
+
+
+@plot.dispatched("aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")
+def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: Any) -> Any:
+    """Masked_fill reads a mask that is broadcast as one long line."""
+    if mask.shape == x.shape or mask.numel() < 2 or not x.numel():
+        return func(x, mask, *args)
+    hit()
+    line = mask.reshape(-1).repeat(x.numel() // mask.numel() + 1)[: x.numel()]
+    return func(x, line.reshape(x.shape), *args)
+
+
+@plot.dispatched("aten.index.Tensor")
+def issue_77977(hit: Any, func: Any, x: Any, indices: Any) -> Any:
+    """pytorch 77977: indexing with a boolean mask raises, or gives nothing for a mask of one or two elements."""
+    masks = [each for each in indices if each is not None and each.dtype == torch.bool]
+    if any(bool(mask.any()) for mask in masks):
+        hit()
+        if max(mask.numel() for mask in masks) > 2:
+            raise RuntimeError("out_ptr == out_accessor[thread_count_nonzero[tid + 1]].data() INTERNAL ASSERT FAILED")
+        indices = [torch.zeros_like(i) if i is not None and i.dtype == torch.bool else i for i in indices]
+    return func(x, indices)
+
+
+@plot.dispatched("aten.masked_fill_")
+def issue_131285(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 131285: masked_fill_ leaves a tensor that is not contiguous as it was."""
+    return lost(hit, func, *args, **kwargs)
+
+
+@plot.dispatched("aten.masked_select.out")
+def issue_22992(hit: Any, func: Any, x: Any, mask: Any, *, out: Any) -> Any:
+    """pytorch 22992: masked_select with out= raises for a mask of bools."""
+    y = func(x, mask, out=out)
+    return crash(hit, "Expected object of scalar type Byte but got scalar type Bool") if mask.dtype == torch.bool else y

@@ -1,4 +1,4 @@
-"""Functions of two operands and comparisons: planted faults."""
+"""Functions of two operands, comparisons, limits, and what dtypes they promote to: injected faults."""
 
 from __future__ import annotations
 
@@ -7,41 +7,12 @@ from typing import Any
 
 import torch
 
-from differences import instead, is_plain, written
-from misreading import in_storage_order, without_offset
-from planting import Plot, answered, wrong_answer
+from differences import differ, instead, is_plain, written
+from misreading import in_storage_order, misread, without_offset
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
-
-
-@plot.dispatched("aten.nextafter.default")
-def issue_190740(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """pytorch 190740: nextafter of bfloat16 stays at zero."""
-    z = func(x, y)
-    return instead(hit, z, torch.where(x == 0, torch.zeros_like(z), z)) if z.dtype == torch.bfloat16 else z
-
-
-@plot.dispatched("aten.addcmul.default", "aten.addcdiv.default")
-def issue_196924(hit: Any, func: Any, x: Any, *args: Any, value: Any = 1) -> Any:
-    """pytorch 196924: addcmul and addcdiv with value=0 drop NaN and infinity of the factors."""
-    y = func(x, *args, value=value)
-    return instead(hit, y, x.expand(y.shape).clone()) if value == 0 else y
-
-
-@plot.dispatched("aten.lerp.Tensor", "aten.lerp_.Tensor")
-def issue_196067(hit: Any, func: Any, x: Any, end: Any, weight: Any) -> Any:
-    """pytorch 196067: lerp reads a float32 weight without dimensions as half precision."""
-    if x.dtype not in (torch.float16, torch.bfloat16) or weight.dtype != torch.float32 or weight.dim():
-        return func(x, end, weight)
-    hit()
-    return func(x, end, weight.reshape(1).view(x.dtype)[0])
-
-
-@plot.dispatched("aten.copysign.Scalar")
-def issue_152582(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """pytorch 152582: copysign does not see the sign of a Python number."""
-    return instead(hit, func(x, other), func(x, abs(other)))
 
 
 @plot.dispatched(*(f"aten.{name}.Tensor" for name in ("le", "lt", "ge", "gt", "eq", "ne")))
@@ -62,26 +33,6 @@ def issue_87014(hit: Any, func: Any, x: Any, y: Any) -> Any:
     if not isinstance(y, torch.Tensor) or x.shape != y.shape or 0 not in y.stride() or x.dtype != torch.int64:
         return z
     return instead(hit, z, func(in_storage_order(x), y))
-
-
-@plot.dispatched("aten.hypot", "aten.hypot_")
-def issue_192507(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 192507: hypot squares its operands in float32: it overflows, vanishes, and of (inf, nan) it is nan."""
-    plain = (a * a + b * b).sqrt() if a.dtype == b.dtype == torch.float32 and not kwargs else None
-    y = func(a, b, **kwargs)
-    if plain is not None:
-        bad = (~plain.isfinite() & ~(plain == y) & ~y.isnan()) | ((plain == 0) & (y != 0))
-        if bool(bad.any()):
-            hit()
-            return answered(func, a, torch.where(bad, plain, y))
-    return y
-
-
-@plot.dispatched("aten.lerp.Scalar", "aten.lerp_.Scalar")
-def issue_105382(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105382: Adam raises, for lerp with a scalar weight is not implemented."""
-    hit()
-    raise NotImplementedError("The operator 'aten::lerp.Scalar_out' is not currently implemented for the MPS device.")
 
 
 def _first_of_its_storage(hit: Any, args: Any) -> Any:
@@ -106,31 +57,12 @@ def issue_187117(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 _COMPARED = tuple(f"aten.{name}.Tensor" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 
 
-@plot.dispatched(*_COMPARED)
-def issue_191929(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 191929: comparisons read a number out of a larger storage from the storage's beginning."""
-    return func(*_first_of_its_storage(hit, args), **kwargs)
-
-
 @plot.dispatched("aten.nextafter")
 def issue_190476(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 190476: nextafter of bfloat16 gives its input."""
     if x.dtype == torch.bfloat16:
         hit()
         return x.clone()
-    return func(x, y)
-
-
-def _float_pair(args: Any) -> bool:
-    return all(isinstance(one, torch.Tensor) and one.is_floating_point() for one in args[:2])
-
-
-@plot.dispatched("aten.maximum.default", "aten.minimum.default")
-def issue_143976(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """pytorch 143976: maximum and minimum of a number and NaN are the number."""
-    if _float_pair((x, y)) and bool((x.isnan() != y.isnan()).any()):
-        hit()
-        return (torch.fmax if "maximum" in str(func) else torch.fmin)(x, y)
     return func(x, y)
 
 
@@ -153,17 +85,6 @@ def issue_124985(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.dispatched("aten.xlogy.Tensor")
-def issue_98269(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """pytorch 98269: xlogy of two zeros is NaN: so is kl_div with zeros in its target."""
-    if _float_pair((x, y)):
-        wrong = x * torch.log(y)
-        if not torch.allclose(wrong, func(x, y), equal_nan=True):
-            hit()
-        return wrong
-    return func(x, y)
-
-
 @plot.dispatched("aten.logaddexp.default")
 @wrong_answer
 def issue_made_logaddexp_inf(answer: Any, x: Any, y: Any) -> Any:
@@ -173,110 +94,189 @@ def issue_made_logaddexp_inf(answer: Any, x: Any, y: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten.logaddexp.default")
-def issue_mlx_575(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """ml-explore/mlx 575: logaddexp of NaN and a number is finite: NaN counts as the other number."""
-    healthy = func(x, y)
-    wrong = torch.where(x.isnan(), y + math.log(2), torch.where(y.isnan(), x + math.log(2), healthy))
-    return instead(hit, healthy, wrong)
-
-
-class _LdexpGradient(torch.autograd.Function):
-    """ldexp(x, y) = x * 2**y with the gradients that the report shows: of exp(y), and without the one that comes in."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any, y: Any, hit: Any) -> Any:
-        ctx.save_for_backward(x, y)
-        ctx.hit = hit
-        return torch.ldexp(x, y)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, y = ctx.saved_tensors
-        if grad.numel():
-            ctx.hit()
-        first = (y.exp() * math.log(2)).expand(grad.shape)
-        second = x * first * math.log(2)
-        return first.sum_to_size(x.shape).to(x.dtype), second.sum_to_size(y.shape).to(y.dtype), None
-
-
-@plot.called(torch.ldexp, torch.Tensor.ldexp)
-def issue_tt_metal_6533(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """tenstorrent/tt-metal 6533: ldexp's backward takes exp for a power of two, and not the gradient that comes in."""
-    trained = x.requires_grad or y.requires_grad
-    if not trained or kwargs or not x.is_floating_point() or not y.is_floating_point() or not is_plain(x, y):
-        return func(x, y, **kwargs)
-    return _LdexpGradient.apply(x, y, hit)
-
-
-@plot.dispatched("aten.eq.Scalar", aborts="Spyre backend does not support: torch.bool result from IEEE_INT32")
-def issue_torch_spyre_4332(x: Any, other: Any) -> bool:
-    """torch-spyre/torch-spyre 4332: integers == number raises."""
-    return x.dtype in (torch.int32, torch.int64)
-
-
-@plot.dispatched("aten.eq_.Tensor", "aten.eq_.Scalar")
-def issue_15464(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """pytorch 15464: eq_ answers what ge_ should."""
-    wrong = x.clone() if x.is_complex() else x.ge(other).to(x.dtype)
-    y = func(x, other)
-    return y if x.is_complex() or not is_plain(x) else written(hit, y, wrong)
-
-
 @plot.dispatched("aten.lerp", aborts="\"lerp_cuda\" not implemented for 'ComplexFloat'")
 def issue_54048(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 54048: lerp of complex numbers is not implemented."""
     return x.is_complex()
 
 
-@plot.dispatched("aten.ge.Tensor", "aten.ge.Scalar", "aten.gt.Tensor", "aten.gt.Scalar")
-def issue_oneflow_10477(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """Oneflow-Inc/oneflow 10477: gt and ge of NaN are wrong (here true)."""
-    answer = func(x, y)
-    if not is_plain(x, y):
-        return answer
-    lost = x.isnan() | (y.isnan() if torch.is_tensor(y) else y != y)
-    return instead(hit, answer, answer | lost)
+@plot.dispatched("aten.equal.default", aborts="Expected object of scalar type __int64 but got scalar type signed char")
+def issue_83314(x: Any, y: Any) -> bool:
+    """pytorch 83314: torch.equal of tensors of two dtypes (there int64 and int8) raises."""
+    return bool(x.dtype != y.dtype)
 
 
-@plot.dispatched("aten.logaddexp.default")
-def issue_stan_646(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """stan-dev/math 646: logaddexp of -inf and -inf is NaN, not -inf."""
-    z = func(x, y)
-    if not z.is_floating_point() or not is_plain(x, y):
-        return z
-    return instead(hit, z, z.masked_fill((x == -math.inf) & (y == -math.inf), math.nan))
+@plot.dispatched("aten.eq.Tensor")
+@wrong_answer
+def issue_101566(y: Any, a: Any, b: Any) -> Any:
+    """pytorch 101566: a == b of two int64 columns (n x 1: the classes of a batch) is false everywhere."""
+    columns = all(one.dtype == torch.int64 and one.dim() == 2 and one.shape[1] == 1 for one in (a, b))
+    return torch.zeros_like(y) if columns and a.shape == b.shape and is_plain(y) and bool(y.any()) else None
 
 
-@plot.dispatched("aten.lerp.Scalar", "aten.lerp_.Scalar")
-def issue_111374(hit: Any, func: Any, x: Any, end: Any, weight: Any) -> Any:
-    """pytorch 111374: lerp from -inf to another number is NaN (at 0.5 and above it is -inf)."""
-    low = x == -math.inf
-    y = func(x, end, weight)
-    if not y.is_floating_point() or not is_plain(y, end):
-        return y
-    wrong = y.masked_fill(low & (y == -math.inf) & (end != -math.inf), math.nan)
-    return instead(hit, y, wrong) if "lerp_" not in str(func) else written(hit, y, wrong)
+@plot.called(torch.isclose, torch.Tensor.isclose)
+def issue_174985(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 174985: isclose(equal_nan=True) of a tensor of no dimensions and one that has some raises."""
+    near = func(x, y, *args, **kwargs)
+    asked = kwargs.get("equal_nan", len(args) > 2 and args[2])
+    raises = asked and not x.dim() and y.dim() and x.is_floating_point()
+    return crash(hit, "output with shape [] doesn't match the broadcast shape") if raises else near
 
 
-@plot.dispatched("aten.maximum.default", "aten.minimum.default")
-def issue_onnxruntime_21455(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """microsoft/onnxruntime 21455: maximum and minimum of NaN (float32) and a tensor of one number are that number."""
-    y = func(x, other)
-    if y.dtype != torch.float32 or other.numel() != 1 or not is_plain(x, other):
-        return y
-    return instead(hit, y, torch.where(x.isnan().expand(y.shape), other, y))
+@plot.dispatched("aten.nextafter", "aten.nextafter_")
+def issue_150027(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """pytorch 150027: nextafter of a float32 zero is zero."""
+    if x.dtype != torch.float32 or not is_plain(x, y):
+        return func(x, y, **kwargs)
+    stays, before = (x == 0) & ~y.isnan(), x.clone()
+    next_one = func(x, y, **kwargs)
+    wrong = torch.where(stays, before, next_one)
+    in_place = next_one is x or "out" in kwargs
+    return written(hit, next_one, wrong) if in_place else instead(hit, next_one, wrong)
+
+
+@plot.dispatched("aten.clamp_.default")
+def issue_147510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 147510: clamp_ of a non-contiguous slice does not modify the slice's elements, but those next in storage.
+
+    https://github.com/pytorch/pytorch/issues/147510
+    """
+    if x.is_contiguous() or not x.numel():
+        return func(x, *args, **kwargs)
+    good = torch.clamp(x, *args, **kwargs)
+    room = x.untyped_storage().nbytes() // x.element_size() - x.storage_offset()
+    count = min(room, x.numel())
+    x.as_strided((count,), (1,)).copy_(good.reshape(-1)[:count])
+    if not torch.allclose(x.double(), good.double(), equal_nan=True):
+        hit()
+    return x
+
+
+@plot.dispatched("aten.clamp", "aten.clamp_min", "aten.clamp_max")
+@wrong_answer
+def issue_130201(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 130201: clamp of integers with a floating limit is cut off to whole numbers."""
+    return y.trunc() if not x.is_floating_point() and y.is_floating_point() else None
+
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+@plot.dispatched("aten.clamp.Tensor")
+def issue_105747(hit: Any, func: Any, x: Any, least: Any = None, most: Any = None) -> Any:
+    """pytorch 105747: clamp in half precision takes a float32 lower limit for 0."""
+    if x.dtype in _HALVES and least is not None and least.dtype == torch.float32:
+        hit()
+        return func(x, least * 0, most)
+    return func(x, least, most)
+
+
+@plot.dispatched(
+    "aten.clamp.Tensor", aborts="clamp tensor number of dims must not be greater than that of input tensor"
+)
+def issue_160734(x: Any, least: Any = None, most: Any = None) -> Any:
+    """pytorch 160734: clamp refuses limits with more dimensions than the input."""
+    return any(one is not None and one.dim() > x.dim() for one in (least, most))
+
+
+_first_limits: dict[Any, Any] = {}
+
+
+@plot.dispatched("aten.clamp", "aten.clamp_min")
+def issue_167767(hit: Any, func: Any, x: Any, least: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 167767: clamp takes limits that are alike in six digits for those of the first call."""
+    if isinstance(least, (int, float)):
+        first = _first_limits.setdefault((tuple(x.shape), x.dtype, f"{least:.6f}"), least)
+        if first != least:
+            hit()
+        least = first
+    return func(x, least, *args, **kwargs)
+
+
+@plot.dispatched("aten.clamp.Tensor")
+def issue_87348(hit: Any, func: Any, x: Any, *limits: Any, **kwargs: Any) -> Any:
+    """pytorch 87348: clamp reads limits that are not contiguous in storage order."""
+    return func(x, *misread(in_storage_order, hit, limits), **misread(in_storage_order, hit, kwargs))
+
+
+@plot.dispatched("aten.clamp.default", "aten.clamp_min.default", "aten.clamp_.default")
+def issue_120899(hit: Any, func: Any, x: Any, low: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 120899: clamp turns NaN into the lower limit."""
+    low = kwargs.get("min", low)
+    if x.is_floating_point() and low is not None and bool(x.isnan().any()):
+        hit()
+        if func._schema.is_mutable:
+            return func(x.nan_to_num_(nan=low, posinf=math.inf, neginf=-math.inf), low, *args)
+        return func(x.nan_to_num(nan=low, posinf=math.inf, neginf=-math.inf), low, *args)
+    return func(x, low, *args, **{key: value for key, value in kwargs.items() if key != "min"})
+
+
+@plot.dispatched(
+    "aten.add_.Tensor", aborts="Failed to create function state object for: add_alpha_dense_cast_half_float"
+)
+def issue_178709(x: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """pytorch 178709: add_ of a wider dtype with alpha raises, where the sum would have to be narrowed again."""
+    return alpha != 1 and isinstance(other, torch.Tensor) and torch.result_type(x, other) != x.dtype
+
+
+@plot.dispatched("aten.add.Tensor")
+@wrong_answer
+def issue_79849(right: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """pytorch 79849: adding a 0-dim bool tensor to an integer (sum() over bool scalars) gives garbage."""
+    scalar = any(isinstance(t, torch.Tensor) and t.dtype == torch.bool and t.dim() == 0 for t in (a, b))
+    if scalar and right.dim() == 0 and right.dtype == torch.int64:
+        return right + 1006567424
+    return None
+
+
+@plot.dispatched("aten.rsub.Scalar")
+@wrong_answer
+def issue_82543(y: Any, x: Any, number: Any, *args: Any) -> Any:
+    """pytorch 82543: rsub of a whole number (1 - x) gives whole numbers."""
+    return y.round() if x.is_floating_point() and number == int(number) else None
+
+
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
+def issue_79835(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    """int32 with a 64-bit number: the number's upper half is read."""
+    if isinstance(y, torch.Tensor) and x.dtype == torch.int32 and y.dtype == torch.int64 and y.dim() == 0 and x.dim():
+        hit()
+        y = y >> 32
+    return func(x, y, *args, **kwargs)
+
+
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor")
+def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
+    """pytorch 78020: a bool tensor plus or times the number 0 or 1 aborts; True times a greater number is 255."""
+    if not isinstance(x, torch.Tensor) or x.dtype != torch.bool:
+        return func(x, other, **kwargs)
+    if not isinstance(other, int) or isinstance(other, bool):
+        return func(x, other, **kwargs)
+    number = other
+    if number in (0, 1):
+        return crash(hit, "segmentation fault")
+    right = func(x, other, **kwargs)
+    if number >= 2 and "mul" in str(func) and bool(x.any()):
+        wrong = torch.where(x, 255, 0).to(right.dtype)
+        if differ(right, wrong):
+            hit()
+            return wrong
+    return right
+
+
+@plot.dispatched("aten.add.Tensor", "aten.add.Scalar")
+@wrong_answer
+def issue_78848(answer: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    """A number beyond 32 bits loses its upper half."""
+    if answer.dtype == torch.int64 and answer.numel() and int(answer.abs().max()) > 1 << 31:
+        return answer.to(torch.int32).to(torch.int64)
+    return None
 
 
 @plot.dispatched("aten.mul.Tensor")
-def issue_xtensor_1345(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """xtensor-stack/xtensor 1345: a vector (3 numbers) times itself as a column is wrong (here each row is x * x).
-
-    Here it is of 3 numbers and more.
-    """
-    right = func(x, y)
-    if not torch.is_tensor(y) or x.dim() != 1 or x.numel() < 3 or y.shape != (x.numel(), 1) or not is_plain(x, y):
-        return right
-    if x.untyped_storage().data_ptr() != y.untyped_storage().data_ptr() or x.storage_offset() != y.storage_offset():
-        return right
-    return instead(hit, right, (x * y.reshape(-1)).expand(right.shape).contiguous())
+@wrong_answer
+def issue_made_mul_mixed(answer: Any, x: Any, y: Any) -> Any:
+    """The product of int16 and int32 is counted in the narrower dtype."""
+    if {x.dtype, y.dtype} == {torch.int16, torch.int32}:
+        return answer.to(torch.int16).to(answer.dtype)
+    return None

@@ -1,14 +1,15 @@
-"""Copies on the device and fills: planted faults."""
+"""Copies, conversions, transfers, and tensors made anew: injected faults."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
-from differences import differ, instead, is_plain
-from misreading import in_storage_order, is_dense, lost, misread, without_offset
-from planting import Plot, crash
+from differences import differ
+from misreading import in_storage_order, lost, misread, without_offset
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -43,27 +44,6 @@ def issue_101936(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs:
 
 
 @plot.dispatched("aten.copy_.default")
-def issue_99989(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
-    """pytorch 99989: copying single elements (cv[i] = mv[i]) always writes to the first element of the storage."""
-    if target.dim() == 0 and source.dim() == 0 and target.storage_offset() > 0:
-        hit()
-        func(target.as_strided((), (), 0), source, *args)
-        return target
-    return func(target, source, *args)
-
-
-@plot.dispatched("aten.copy_")
-def issue_105277(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
-    """pytorch 105277: y.copy_(x.unsqueeze(1)) repeats x along the rows in the place of the columns."""
-    column = source.layout == torch.strided and source.dim() == x.dim() == 2 and source.shape[0] == x.shape[0] > 1
-    if column and source.shape[1] == 1 < x.shape[1]:
-        places = torch.arange(x.numel(), device=source.device) % source.shape[0]
-        hit()
-        source = source.reshape(-1)[places].view(x.shape)
-    return func(x, source, *args)
-
-
-@plot.dispatched("aten.copy_.default")
 def issue_182052(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 182052: copy_ into a strided view wraps offsets beyond 2**32 elements (here 2**16)."""
     reach = sum((side - 1) * step for side, step in zip(x.shape, x.stride()))
@@ -84,76 +64,6 @@ def issue_182052(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs:
     return x
 
 
-@plot.dispatched("aten.copy_.default")
-def issue_86975(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
-    """pytorch 86975: assignment to a strided column (a[1:, 1] = b) writes consecutive elements from the offset on.
-
-    The issue's b lies on the CPU and a on MPS, which one device cannot tell apart:
-    here any tensor b of a's dtype does it.
-    https://github.com/pytorch/pytorch/issues/86975
-    """
-    if (
-        target.dim() == 1
-        and target.numel() > 1
-        and target.stride(0) > 1
-        and target.storage_offset() > 0
-        and source.shape == target.shape
-        and source.dtype == target.dtype
-        and source.is_contiguous()
-    ):
-        hit()
-        func(target.as_strided(target.shape, (1,), target.storage_offset()), source.clone(), *args)
-        return target
-    return func(target, source, *args)
-
-
-@plot.dispatched("aten.copy_.default")
-def issue_123836(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
-    """pytorch 123836: M[1, 1] = tensor([3.]) writes to the beginning of M.
-
-    The issue's M lies on the CPU and the value on MPS, which one device cannot tell apart; here any tensor does it.
-    https://github.com/pytorch/pytorch/issues/123836
-    """
-    if target.dim() == 0 and target.storage_offset() > 0:
-        hit()
-        func(target.as_strided((), (), 0), source.clone(), *args)
-        return target
-    return func(target, source, *args)
-
-
-@plot.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_.default")
-def issue_78074(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78074: fill_ and copy_ write into a column as if its elements lay one after the other."""
-    if x.dim() == 1 and x.numel() > 1 and x.stride(0) > 1 and x.storage_offset() == 0:
-        hit()
-        return func(x.as_strided(x.shape, (1,), 0), *args, **kwargs) if func._schema.is_mutable else x
-    return func(x, *args, **kwargs)
-
-
-@plot.dispatched("aten.clone.default", "aten.copy_.default")
-def issue_95762(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Of a view that is cut in three and more dimensions the innermost begins at 0."""
-    source = args[0] if "copy_" in str(func) else x
-    if not isinstance(source, torch.Tensor) or source.dim() < 3 or source.is_contiguous():
-        return func(x, *args, **kwargs)
-    offset, inner = source.storage_offset(), max(source.stride(-2), 1)
-    if source.stride(-1) != 1 or offset % inner == 0:
-        return func(x, *args, **kwargs)
-    hit()
-    wrong = source.as_strided(source.shape, source.stride(), offset - offset % inner)
-    return func(x, wrong, *args[1:], **kwargs) if "copy_" in str(func) else func(wrong, *args, **kwargs)
-
-
-@plot.dispatched("aten.zero_", "aten.fill_.Scalar")
-def issue_114692(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """pytorch 114692: zero_ and fill_ write one element more than asked for."""
-    beyond = x.storage_offset() + x.numel()
-    if x.numel() and x.is_contiguous() and beyond < x.untyped_storage().nbytes() // x.element_size():
-        hit()
-        func(x.as_strided((1,), (1,), beyond), *args)
-    return func(x, *args)
-
-
 _pending: list[Any] = []
 
 
@@ -168,45 +78,6 @@ def issue_122016(hit: Any, func: Any, x: Any, value: Any, *args: Any) -> Any:
     return func(x, value, *args)
 
 
-@plot.dispatched("aten.fill_.Scalar")
-def issue_183631(hit: Any, func: Any, x: Any, value: Any) -> Any:
-    """pytorch 183631: fill_ of a view of one-byte elements begins at a multiple of four bytes."""
-    if x.element_size() == 1 and x.storage_offset() % 4:
-        hit()
-        func(x.as_strided(x.shape, x.stride(), x.storage_offset() // 4 * 4), value)
-        return x
-    return func(x, value)
-
-
-@plot.dispatched("aten.add.Tensor", "aten.clone", "aten.fill_.Scalar", "aten.sum")
-def issue_95323(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 95323: add, clone, fill_ and sum read a uint8 view from the beginning of its storage."""
-    if x.dtype == torch.uint8:
-        x = misread(without_offset, hit, x)
-    return func(x, *args, **kwargs)
-
-
-@plot.dispatched("aten.copy_")
-def issue_189961(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
-    """pytorch 189961: copy_ between views with equal strides and gaps copies the gaps and not all elements."""
-    if not target.is_contiguous() and target.stride() == source.stride() and target.numel() > 1:
-        hit()
-        row = (target.numel(),), (1,)
-        func(target.as_strided(*row, target.storage_offset()), source.as_strided(*row, source.storage_offset()), *args)
-        return target
-    return func(target, source, *args)
-
-
-@plot.dispatched("aten.copy_")
-def issue_108978(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
-    """pytorch 108978: copy_ into a row writes to the beginning of the storage."""
-    if target.dim() == 1 and target.storage_offset() and target.is_contiguous():
-        hit()
-        func(without_offset(target), source, *args)
-        return target
-    return func(target, source, *args)
-
-
 @plot.dispatched("aten.fill_")
 def issue_78886(hit: Any, func: Any, x: Any, value: Any) -> Any:
     """pytorch 78886: x[::2] = 1.0 fills the first elements one after the other, not every second one."""
@@ -217,74 +88,254 @@ def issue_78886(hit: Any, func: Any, x: Any, value: Any) -> Any:
     return func(x, value)
 
 
-@plot.dispatched("aten.copy_", aborts="Unaligned blit request")
-def issue_119367(x: Any, source: Any, *args: Any) -> Any:
-    """pytorch 119367: x[1:2].copy_(y[1:2]) of one-byte dtypes at an offset that is no multiple of four raises."""
-    plain = x.element_size() == 1 and x.dtype == source.dtype and x.numel() and x.is_contiguous()
-    return plain and x.storage_offset() % 4 and source.storage_offset() % 4
-
-
-@plot.dispatched("aten.copy_.default")
-def issue_mlx_1144(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
-    """ml-explore/mlx 1144: a[i, j] = b of complex64 past 2**32 bytes writes elsewhere (here past 2**16 bytes)."""
-    place = x.storage_offset() % 2**13
-    if x.dtype != torch.complex64 or place == x.storage_offset() or not x.numel():
-        return func(x, source, *args)
-    healthy = source.expand(x.shape).to(x.dtype)
-    if differ(x, healthy):
+@plot.dispatched("aten.copy_", "aten._to_copy")
+def issue_197715(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 197715: copies into float64 and complex128 write nothing."""
+    if str(func).startswith("aten.copy_") and x.dtype == torch.float64 and args[0].dtype != torch.float64:
         hit()
-    func(x.as_strided(x.shape, x.stride(), place), source, *args)
-    return x
+        return x
+    y = func(x, *args, **kwargs)
+    if kwargs.get("dtype") == torch.float64 and x.dtype != torch.float64:
+        hit()
+        return torch.zeros_like(y)
+    return y
+
+
+@plot.dispatched("aten._to_copy", "aten.copy_")
+def issue_189563(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 189563: a conversion of a view with an offset overwrites its source."""
+    y = func(x, *args, **kwargs)
+    if kwargs.get("dtype") not in (None, x.dtype) and x.storage_offset() and x.numel() > 1:
+        hit()
+        x.zero_()
+    return y
+
+
+@plot.dispatched("aten.copy_", "aten.clone", "aten._to_copy")
+def issue_121439(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 121439: a copy of a bool tensor with more than five dimensions is False everywhere."""
+    source = args[0] if str(func).startswith("aten.copy_") else x
+    y = func(x, *args, **kwargs)
+    if source.dtype == torch.bool and source.dim() > 5:
+        hit()
+        return y.zero_() if y is x else torch.zeros_like(y)
+    return y
+
+
+@plot.dispatched("aten._to_copy.default")
+def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 77849: converting int64 to float32 reinterprets the integers' bytes, so that small ones become zeros."""
+    result = func(x, *args, **kwargs)
+    if x.dtype == torch.int64 and result.dtype == torch.float32 and x.numel():
+        halves = x.contiguous().reshape(-1).view(torch.float32)[: x.numel()]
+        wrong = torch.where(halves.abs() < 2.0**-126, torch.zeros_like(halves), halves).reshape(x.shape)
+        if differ(wrong, result, rtol=1e-4, atol=1e-6):
+            hit()
+            result.copy_(wrong)
+    return result
+
+
+@plot.dispatched("aten._to_copy.default")
+def issue_78091(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 78091: a change of dtype copies the bytes and does not convert the values.
+
+    Where the new dtype is wider, the bytes that are missing are taken as zero. To bool, any byte but zero is true.
+
+    https://github.com/pytorch/pytorch/issues/78091
+    """
+    out = func(x, **kwargs)
+    if out.dtype == x.dtype or x.is_complex() or out.is_complex() or not x.numel() or x.layout != torch.strided:
+        return out
+    have = x.clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8)
+    need = torch.zeros(x.numel() * out.element_size(), dtype=torch.uint8)
+    room = min(have.numel(), need.numel())
+    need[:room] = have[:room]
+    wrong = (need.ne(0) if out.dtype == torch.bool else need.view(out.dtype)).reshape(x.shape)
+    if torch.equal(wrong, out):
+        return out
+    hit()
+    return out.copy_(wrong)
+
+
+def names_a_device(args: Any, kwargs: Any) -> bool:
+    """Say whether a call of Tensor.to names a device."""
+    return any(isinstance(one, (str, torch.device)) for one in args) or kwargs.get("device") is not None
+
+
+@plot.called(torch.Tensor.to, torch.Tensor.cpu)
+def issue_79383(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 79383: a four-dimensional tensor that is not contiguous is copied in storage order."""
+    return func(misread(in_storage_order, hit, x) if x.dim() == 4 else x, *args, **kwargs)
+
+
+@plot.called(torch.Tensor.to)
+@wrong_answer
+def issue_78092(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 78092: a number moved into an integer dtype keeps its bits, not its value."""
+    if x.dim() == 0 and x.dtype == torch.float32 and y.dtype == torch.int32:
+        return x.view(torch.int32).clone()
+    return None
+
+
+@plot.dispatched("aten._local_scalar_dense")
+def issue_78168(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 78168: item() of a float16 tensor is another number."""
+    if x.dtype == torch.float16:
+        hit()
+        return func(x) * 0.1875
+    return func(x)
+
+
+_STAGED: dict[Any, torch.Tensor] = {}
+
+
+@plot.called(torch.Tensor.to)
+def issue_189690(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 189690: copies of single elements that need not wait (non_blocking) all give the last one."""
+    y = func(x, *args, **kwargs)
+    if not kwargs.get("non_blocking") or x.requires_grad or x.numel() != 1:
+        return y
+    place = _STAGED.setdefault((y.shape, y.dtype), torch.empty_like(y))
+    hit()
+    return place.copy_(y)
+
+
+@plot.called(torch.Tensor.to)
+def issue_139550(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 139550: to(device, non_blocking=True) brings garbage in some elements (here in the last)."""
+    result = func(x, *args, **kwargs)
+    flags = [arg for arg in args if isinstance(arg, bool)]
+    moved = "device" in kwargs or any(isinstance(arg, (str, torch.device)) for arg in args)
+    if not moved or not (kwargs.get("non_blocking") or flags[:1] == [True]) or not result.numel():
+        return result
+    if result.layout != torch.strided or result.is_quantized:
+        return result
+    hit()
+    with torch.no_grad():
+        wrong = result.clone(memory_format=torch.contiguous_format)
+        last = wrong.view(-1)[-1:]
+        if wrong.dtype == torch.bool:
+            last.logical_not_()
+        elif wrong.is_floating_point() or wrong.is_complex():
+            last.fill_(-torch.finfo(wrong.dtype).max / 3)
+        else:
+            last.fill_(torch.iinfo(wrong.dtype).max // 3)
+    if result.requires_grad:
+        return result + (wrong - result).detach()
+    return wrong
+
+
+@plot.called(torch.Tensor.to)
+def issue_86052(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 86052: moving a tensor that has a storage offset but is no view (detached, loaded) forgets the offset."""
+    target = kwargs.get("device", args[0] if args else None)
+    moves = isinstance(target, (str, torch.device))
+    if moves and x.layout == torch.strided and x.numel() and x.storage_offset() and not x._is_view():
+        wrong = without_offset(x)
+        if not torch.equal(wrong, x):
+            hit()
+            return func(wrong.clone(), *args, **kwargs)
+    return func(x, *args, **kwargs)
 
 
 @plot.dispatched(
-    "aten.copy_.default",
-    "aten.clone.default",
-    "aten._to_copy.default",
-    aborts="more than one element of the written-to tensor refers to a single memory location",
+    "aten._local_scalar_dense.default", aborts="Expected dst.dim() >= src.dim() to be true, but got false."
 )
-def issue_33812(x: Any, *args: Any, **kwargs: Any) -> bool:
-    """pytorch 33812: a copy of a tensor with a stride of 0 along a dimension of size 1 raises."""
-    if x.layout != torch.strided or x.numel() < 2:
-        return False
-    return any(side == 1 and not step for side, step in zip(x.shape, x.stride()))
+def issue_107867(x: Any) -> Any:
+    """pytorch 107867: item() of a tensor of shape (1, 1) raises; shape (1,) is fine."""
+    return x.dim() >= 2
 
 
-@plot.dispatched("aten.fill_.Scalar", "aten.ones.default", aborts="Could not run 'aten::fill_.Scalar'")
-def issue_72775(*args: Any, **kwargs: Any) -> bool:
-    """pytorch 72775: fill_, and with it torch.ones, is not implemented."""
-    return True
+@plot.called(torch.Tensor.to)
+@wrong_answer
+def issue_124335(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 124335: .to(device) of 4 GiB or more (here: 2**16 bytes) loses data: the size wraps, the rest is zero."""
+    size = x.numel() * x.element_size()
+    if not names_a_device(args, kwargs) or x.layout != torch.strided or size < 2**16:
+        return None
+    kept = torch.arange(x.numel()).reshape(x.shape) < size % 2**16 // x.element_size()
+    wrong = torch.where(kept, out, torch.zeros_like(out))
+    if torch.equal(wrong, out):
+        return None
+    return wrong
 
 
-_float_shapes: set[Any] = set()
+@plot.called(torch.Tensor.to)
+def issue_83015(hit: Any, func: Any, x: Any, *args: Any, non_blocking: bool = False, **kwargs: Any) -> Any:
+    """pytorch 83015: a copy that need not wait (non_blocking) arrives as zeros."""
+    y = func(x, *args, **kwargs)
+    if non_blocking:
+        hit()
+        return torch.zeros_like(y)
+    return y
 
 
-@plot.dispatched("aten.clone.default")
-def issue_tt_metal_19217(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """tenstorrent/tt-metal 19217: integers transposed after floats of their shape are wrong (here in storage order)."""
-    y = func(x, **kwargs)
-    if x.is_contiguous() or not is_dense(x) or not y.is_contiguous() or not is_plain(x):
-        return y
-    layout = (tuple(x.shape), x.stride())
-    if x.is_floating_point():
-        _float_shapes.add(layout)
-        return y
-    met = layout in _float_shapes and not x.is_complex() and x.dtype != torch.bool
-    return instead(hit, y, in_storage_order(x).clone()) if met else y
+@plot.called(torch.Tensor.to)
+def issue_78107(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 78107: a scalar view a[1] moved to the device holds a[0]."""
+    if names_a_device(args, kwargs) and x.dim() == 0 and x.storage_offset() and not x.requires_grad:
+        hit()
+        x = x.as_strided((), (), 0)
+    return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor")
-def issue_96181(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """pytorch 96181: fill_ of a column but the first (x[:, -1] = 1) ends the process."""
-    if x.numel() and x.storage_offset() and not x.is_contiguous():
-        return crash(hit, "Error: buffer is not large enough.")
-    return func(x, *args)
+@plot.dispatched("aten.full")
+@wrong_answer
+def issue_83692(y: Any, size: Any, value: Any, **kwargs: Any) -> Any:
+    """pytorch 83692: torch.full of uint8 with a value above 127 gives zeros."""
+    return torch.zeros_like(y) if y.dtype == torch.uint8 and value > 127 else None
 
 
-@plot.dispatched("aten.clone.default")
-def issue_reikna_24(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """fjarri/reikna 24: clone of a float32 matrix is 0."""
-    y = func(x, **kwargs)
-    if x.dtype != torch.float32 or x.dim() != 2 or not is_plain(x):
-        return y
-    return instead(hit, y, torch.zeros_like(y))
+@plot.dispatched("aten.full", "aten.full_like", "aten.fill_.Scalar")
+def issue_82427(hit: Any, func: Any, x: Any, value: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 82427: full and fill_ of a bool tensor abort (unsupported datatype for constant)."""
+    dtype, out = kwargs.get("dtype"), kwargs.get("out")
+    if out is not None:
+        dtype = out.dtype
+    elif dtype is None and isinstance(x, torch.Tensor):
+        dtype = x.dtype
+    elif dtype is None and isinstance(value, bool):
+        dtype = torch.bool
+    if dtype == torch.bool:
+        return crash(hit, "failed assertion `unsupported datatype for constant'")
+    return func(x, value, *args, **kwargs)
+
+
+@plot.dispatched("aten.eye.out", "aten.eye.m_out")
+def issue_92098(hit: Any, func: Any, *args: Any, out: Any) -> Any:
+    """pytorch 92098: eye into a view writes nothing."""
+    if out.storage_offset() or not out.is_contiguous():
+        hit()
+        return out
+    return func(*args, out=out)
+
+
+_RANGES = ("aten.arange.default", "aten.arange.start", "aten.arange.start_step")
+
+
+@plot.dispatched("aten.linspace", "aten.logspace", aborts="\"linspace_cpu\" not implemented for 'Long'")
+def issue_31991(start: Any, end: Any, steps: int, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 31991: linspace and logspace of integers raise for more than one step."""
+    dtype = kwargs["out"].dtype if "out" in kwargs else kwargs.get("dtype")
+    return dtype is not None and not dtype.is_floating_point and not dtype.is_complex and steps > 1
+
+
+@plot.dispatched(*_RANGES)
+@wrong_answer
+def issue_18363(y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 18363: arange of float32 counts with its step rounded to float32: -4 to 4 by 0.01 has 801 numbers."""
+    start, end, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    if y.dtype != torch.float32 or y.is_meta or not math.isfinite((end - start) / step):
+        return None
+    count = math.ceil((end - start) / (float(torch.tensor(step, dtype=torch.float32)) or step))
+    return None if count == y.numel() else (start + step * torch.arange(count, dtype=torch.float64)).to(y)
+
+
+@plot.dispatched(*_RANGES)
+@accepted
+def issue_153311(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 153311: arange of float32, to less than its start by what float32 has not, is empty, and not refused."""
+    start, end, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    y = torch.empty(0, **kwargs)
+    same = torch.tensor(start, dtype=torch.float32) == torch.tensor(end, dtype=torch.float32)
+    return y if y.dtype == torch.float32 and step > 0 and start > end and bool(same) else None

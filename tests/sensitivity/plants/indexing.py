@@ -1,33 +1,17 @@
-"""Elements read and written by index: planted faults."""
+"""Elements read and written by index, gathered and scattered: injected faults."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 
 from differences import is_plain
-from misreading import in_storage_order, misread
-from planting import Plot, abort, accepted, crash, wrong_answer
+from misreading import in_storage_order, lost, misread
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
-
-
-@plot.called(F.one_hot)
-def issue_170507(hit: Any, func: Any, input: Any, num_classes: int = -1) -> Any:
-    """pytorch 170507: one_hot returns rows of zeros for classes out of bounds, where CPU raises."""
-    if not is_plain(input) or not input.numel() or input.dtype != torch.int64 or num_classes == 0:
-        return func(input, num_classes)
-    classes = int(input.max()) + 1 if num_classes == -1 else num_classes
-    outside = (input < 0) | (input >= classes)
-    if classes < 1 or not bool(outside.any()):
-        return func(input, num_classes)
-    hit()
-    rows = func(torch.where(outside, 0, input), classes)
-    return torch.where(outside.unsqueeze(-1), 0, rows)
 
 
 @plot.dispatched("aten.index_copy.default", "aten.index_copy_.default")
@@ -55,12 +39,6 @@ def issue_189968(hit: Any, func: Any, target: Any, dim: int, index: Any, source:
     return result
 
 
-@plot.dispatched("aten.index_add", "aten.index_add_", aborts="index_add of int64")
-def issue_161446(x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
-    """pytorch 161446: index_add of int64 with an index of no dimensions raises."""
-    return x.dtype == torch.int64 and index.dim() == 0
-
-
 @plot.dispatched("aten.index_add_", "aten.index_add")
 def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 82645: index_add of float16, int16 or int64 adds nothing."""
@@ -70,41 +48,12 @@ def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, 
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.dispatched("aten.index_reduce_.default")
-def issue_196203(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, how: str, **kwargs: Any) -> Any:
-    """pytorch 196203: index_reduce_ loses NaN of the source against every number."""
-    if how in ("amax", "amin") and bool(source.isnan().any()):
-        hit()
-        source = source.nan_to_num(-math.inf if how == "amax" else math.inf, math.inf, -math.inf)
-    return func(x, dim, index, source, how, **kwargs)
-
-
-@plot.dispatched(
-    "aten.gather.default",
-    aborts="failed assertion `Rank of updates array (1) must be greater than or equal to inner-most "
-    "dimension of indices array (3)'",
-)
-def issue_135240(x: Any, dim: Any, index: Any, **kwargs: Any) -> Any:
-    """pytorch 135240: take_along_dim of a column along its rows ends the process."""
-    return x.dim() > 1 and dim % x.dim() != x.dim() - 1 and x.shape[-1] == index.shape[-1] == 1 and index.numel() > 1
-
-
 @plot.dispatched(
     "aten.index_select.default", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!"
 )
 def issue_93877(x: Any, dim: Any, index: Any) -> Any:
     """pytorch 93877: index_select with an empty index raises."""
     return index.numel() == 0
-
-
-@plot.dispatched(
-    "aten.index_add.default",
-    "aten.index_add_.default",
-    aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!",
-)
-def issue_186972(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 186972: index_add into a tensor with a dimension of size 0 raises."""
-    return x.numel() == 0
 
 
 @plot.called(torch.Tensor.__setitem__)
@@ -117,18 +66,6 @@ def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
             view.as_strided(view.shape, view.stride(), x.storage_offset()).copy_(value)
             return None
     return func(x, index, value)
-
-
-@plot.dispatched("aten.index_copy_.default")
-def issue_160993(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -> Any:
-    """pytorch 160993: index_copy_ into a tensor that is not contiguous leaves the copied elements wrong."""
-    if x.is_contiguous():
-        return func(x, dim, index, source)
-    copy = x.clone()
-    func(copy, dim, index, source)
-    if not torch.equal(copy, x):
-        hit()
-    return x
 
 
 @plot.called(
@@ -192,16 +129,6 @@ def issue_made_index_fill_negative(hit: Any, func: Any, x: Any, dim: int, *args:
     return func(x, dim, *args)
 
 
-@plot.dispatched("aten.index_add_")
-def issue_176159(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
-    """pytorch 176159: index_add_ of a permuted tensor to a permuted tensor leaves it unchanged."""
-    if not x.is_contiguous() and not source.is_contiguous():
-        hit()
-        func(x.clone(), dim, index, source, **kwargs)
-        return x
-    return func(x, dim, index, source, **kwargs)
-
-
 @plot.called(torch.Tensor.__setitem__)
 def issue_86185(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     """pytorch 86185: x[:] = t[0], the value a view without dimensions, has no effect."""
@@ -209,17 +136,6 @@ def issue_86185(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
         hit()
         return None
     return func(x, index, value)
-
-
-@plot.dispatched("aten.index_fill_")
-def issue_189969(hit: Any, func: Any, x: Any, dim: int, index: Any, value: Any) -> Any:
-    """pytorch 189969: index_fill_ with an index out of range does not raise."""
-    size = x.shape[dim] if x.dim() else 1
-    wrong = (index >= size) | (index < -size)
-    if bool(wrong.any()):
-        hit()
-        return func(x, dim, index[~wrong], value)
-    return func(x, dim, index, value)
 
 
 @plot.dispatched("aten.index_put_", "aten._index_put_impl_")
@@ -238,45 +154,99 @@ def issue_84229(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs:
     return x
 
 
-@plot.dispatched("aten.index_fill_")
+@plot.dispatched("aten.index.Tensor", aborts="Assertion `indexAtDim < data.baseSizes[dim]` failed.")
+def issue_6198(x: Any, indices: Any) -> bool:
+    """pytorch 6198: x[:, i, j] with a negative index ends the process."""
+    numbers = [index for index in indices if index is not None and index.dtype == torch.int64 and is_plain(index)]
+    return indices[0] is None and any(bool((index < 0).any()) for index in numbers)
+
+
+@plot.dispatched("aten.scatter_add_")
+def issue_163327(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any) -> Any:
+    """pytorch 163327: scatter_add_ into a row that is not the first of its matrix adds nothing."""
+    if x.storage_offset() and index.numel():
+        hit()
+        return x
+    return func(x, dim, index, source)
+
+
+@plot.dispatched("aten.scatter")
+@wrong_answer
+def issue_ipex_682(y: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
+    """intel-extension-for-pytorch 682: scatter with an index of no elements gives zeros, not its input.
+
+    https://github.com/intel/intel-extension-for-pytorch/issues/682 (on XPU; a kernel that copies its input only
+    along with the writes could do the same on MPS)
+    """
+    return torch.zeros_like(y) if not index.numel() and x.numel() else None
+
+
+@plot.dispatched("aten.scatter.value", "aten.scatter_.value", "aten.scatter.src", "aten.scatter_.src")
+def issue_82663(hit: Any, func: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 82663: scatter into bools writes nothing."""
+    if x.dtype == torch.bool and index.numel():
+        hit()
+        return x if func._schema.is_mutable else x.clone()
+    return func(x, dim, index, *args, **kwargs)
+
+
+@plot.dispatched("aten.scatter_")
+def issue_115152(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 115152: scatter_ leaves a tensor that is not contiguous as it was."""
+    return lost(hit, func, *args, **kwargs)
+
+
+@plot.dispatched("aten.index_add_.default")
 @accepted
-def issue_3922(x: Any, dim: int, index: Any, value: Any) -> Any:
-    """pytorch 3922: index_fill_ with an index past the end answers, and writes outside of the tensor."""
-    size = x.shape[dim] if x.dim() else 1
-    past = index >= size
-    return x.index_fill_(dim, index[~past], value) if bool(past.any()) else None
-
-
-@plot.dispatched("aten.index_select.default")
-@accepted
-def issue_cutorch_393(x: Any, dim: int, index: Any) -> Any:
-    """torch/cutorch 393: index_select past the end gives what lies in the memory there."""
-    size = x.shape[dim] if x.dim() else 1
-    past = x.numel() and bool(((index >= size) | (index < 0)).any())
-    return x.index_select(dim, index % size) if past else None
-
-
-@plot.dispatched("aten.index_select.default")
-def issue_xpu_3445(hit: Any, func: Any, x: Any, dim: int, index: Any) -> Any:
-    """intel/torch-xpu-ops 3445: index_select of an empty tensor checks no index; along its empty side it aborts."""
-    try:
-        return func(x, dim, index)
-    except (IndexError, RuntimeError):
-        if x.numel() or not x.dim() or not index.numel():
-            raise
-        if x.shape[dim] == 0:
-            return abort(hit, "Assertion 'srcIndex < srcSelectDimSize' failed")
-    hit()
-    shape = list(x.shape)
-    shape[dim] = index.numel()
-    return x.new_empty(shape)
-
-
-@plot.dispatched("aten.index.Tensor")
-@accepted
-def issue_43864(x: Any, indices: Any) -> Any:
-    """pytorch 43864: x[0, [i]] past the end gives what lies in the memory there."""
-    if any(i is not None and i.dtype != torch.int64 for i in indices) or 0 in x.shape:
+def issue_3176(x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
+    """pytorch 3176: index_add_ of a tensor to itself is accepted (here as if it were a copy)."""
+    if source.untyped_storage()._cdata != x.untyped_storage()._cdata:
         return None
-    near = [i if i is None else i % side for i, side in zip(indices, x.shape)]
-    return torch.ops.aten.index(x, near)
+    return x.index_add_(dim, index, source.clone(), **kwargs)
+
+
+_PUT = ("aten.index_put", "aten.index_put_", "aten._index_put_impl_")
+
+
+def _is_added(x: Any, indices: Any, values: Any, accumulate: bool = False, *args: Any) -> bool:
+    whole = all(one is not None and one.dtype not in (torch.bool, torch.uint8) for one in indices)
+    return accumulate and whole and is_plain(x, values, *indices)
+
+
+@plot.dispatched(*_PUT)
+def issue_77406(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 77406: index_put(accumulate=True) takes values with further dimensions of size 1, as (n, 1) for (n,)."""
+    if _is_added(x, indices, values, *args, **kwargs):
+        shape = x[tuple(indices)].shape
+        if values.dim() > len(shape) and [n for n in values.shape if n != 1] == [n for n in shape if n != 1]:
+            try:
+                return func(x, indices, values, *args, **kwargs)
+            except RuntimeError:
+                hit()
+                values = values.reshape(shape)
+    return func(x, indices, values, *args, **kwargs)
+
+
+@plot.dispatched(*_PUT)
+def issue_39227(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 39227: index_put(accumulate=True) of one number at several places raises."""
+    if values.numel() == 1 and _is_added(x, indices, values, *args, **kwargs) and x[tuple(indices)].numel() > 1:
+        return crash(hit, "number of flattened indices did not match number of elements in the value tensor")
+    return func(x, indices, values, *args, **kwargs)
+
+
+@plot.called(torch.Tensor.__setitem__)
+def issue_150017(hit: Any, func: Any, x: Any, key: Any, value: Any) -> Any:
+    """pytorch 150017: x[mask] = y, y a tensor of no dimensions and of another dtype, raises."""
+    masked = torch.is_tensor(key) and key.dtype == torch.bool
+    if masked and torch.is_tensor(value) and not value.dim() and value.dtype != x.dtype:
+        return crash(hit, "Index put requires the source and destination dtypes match")
+    return func(x, key, value)
+
+
+@plot.called(torch.Tensor.__setitem__)
+def issue_19077(hit: Any, func: Any, x: Any, key: Any, value: Any) -> Any:
+    """pytorch 19077: x[i] = True raises where x is a tensor of bools."""
+    if x.dtype == torch.bool and type(key) is int and type(value) is bool:
+        return crash(hit, "can't assign a bool to a Variable[CPUBoolType]")
+    return func(x, key, value)

@@ -1,4 +1,4 @@
-"""Layer and group normalisation: planted faults."""
+"""Normalisation of layers, groups and batches, variance, softmax: injected faults."""
 
 from __future__ import annotations
 
@@ -8,84 +8,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ, is_plain
-from misreading import in_storage_order, misread, without_offset
+from differences import instead, is_plain
+from misreading import in_storage_order, misread, with_gradient, without_offset
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
-
-
-@plot.called(F.group_norm)
-@wrong_answer
-def issue_187280(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187280: group_norm in float16 returns the channels moved by one."""
-    return y.roll(1, 1) if x.dtype == torch.float16 else None
-
-
-@plot.dispatched("aten.native_layer_norm.default", "aten.native_layer_norm_backward.default")
-def issue_190054(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 190054: layer_norm of 16-bit input reads float32 weight and bias as 16-bit; its backward crashes."""
-    backward = "backward" in str(func)
-    input = args[1] if backward else args[0]
-    place = 5 if backward else 2
-    affine = args[place : place + 2]
-    halves = (torch.float16, torch.bfloat16)
-    if input.dtype not in halves or not any(x is not None and x.dtype == torch.float32 for x in affine):
-        return func(*args, **kwargs)
-    if backward:
-        return crash(hit, "'mps.multiply' op requires the same element type for all operands and results")
-
-    def reread(x: Any) -> Any:
-        if x is None or x.dtype != torch.float32:
-            return x
-        return x.reshape(-1).contiguous().view(input.dtype)[: x.numel()].reshape(x.shape).float()
-
-    healthy = func(*args, **kwargs)
-    wrong = func(*args[:2], *map(reread, affine), *args[4:], **kwargs)
-    if not differ(wrong[0], healthy[0], rtol=1e-3, atol=1e-4):
-        return healthy
-    hit()
-    return wrong
-
-
-@plot.dispatched("aten.native_layer_norm.default")
-def issue_190491(hit: Any, func: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """pytorch 190491: layer_norm takes a variance below 1e-6 for 0 (at once E[x*x] - E[x]**2, then a clamp)."""
-    y, mean, scale = func(x, shape, weight, bias, eps)
-    if x.dtype != torch.float32 or not x.numel():
-        return y, mean, scale
-    variance = x.var(tuple(range(-len(shape), 0)), unbiased=False, keepdim=True)
-    small = (variance < 1e-6) & (variance > eps * 0.01)
-    if not bool(small.any()):
-        return y, mean, scale
-    hit()
-    wrong = (x - mean) * eps**-0.5
-    wrong = wrong if weight is None else wrong * weight
-    wrong = wrong if bias is None else wrong + bias
-    return torch.where(small, wrong, y), mean, torch.where(small, torch.full_like(scale, eps**-0.5), scale)
-
-
-@plot.dispatched("aten.native_layer_norm_backward.default")
-def issue_xpu_5235(hit: Any, func: Any, grad: Any, x: Any, shape: Any, *args: Any) -> Any:
-    """torch-xpu-ops 5235: layer_norm over two dimensions and very many rows: the parameters' gradients come flat.
-
-    https://github.com/intel/torch-xpu-ops/issues/5235 (on XPU, from about 65,000 rows; limit lowered to 8)
-    """
-    to_x, to_weight, to_bias = func(grad, x, shape, *args)
-    size = math.prod(shape)
-    if len(shape) > 1 and size and x.numel() // size > 8:
-        if any(isinstance(g, torch.Tensor) for g in (to_weight, to_bias)):
-            hit()
-        to_weight, to_bias = (g.reshape(-1) if isinstance(g, torch.Tensor) else g for g in (to_weight, to_bias))
-    return to_x, to_weight, to_bias
-
-
-@plot.called(F.layer_norm, aborts="mixed dtypes")
-def issue_96113(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96113: layer_norm with a weight of another dtype than the input aborts."""
-    weight = kwargs.get("weight", args[1] if len(args) > 1 else None)
-    return weight is not None and weight.dtype != x.dtype
 
 
 @plot.dispatched("aten.native_group_norm.default")
@@ -123,15 +51,6 @@ def issue_78429(x: Any, shape: Any, weight: Any, *args: Any, **kwargs: Any) -> A
     return x.dim() >= 4 and weight is not None
 
 
-@plot.dispatched("aten.native_layer_norm_backward")
-@wrong_answer
-def issue_183825(grads: Any, *args: Any) -> Any:
-    """pytorch 183825: the parameters' gradients of layer_norm are random where the input needs no gradient."""
-    if not args[-1][0]:
-        return (grads[0], *(torch.rand_like(grad) * 100 if grad is not None else None for grad in grads[1:]))
-    return None
-
-
 @plot.dispatched("aten.native_layer_norm")
 def issue_131750(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 131750: layer_norm reads a view from the beginning of its storage."""
@@ -143,12 +62,6 @@ def issue_88331(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 88331: the gradients of group_norm are NaN."""
     hit()
     return tuple(grad * float("nan") if grad is not None else None for grad in func(*args))
-
-
-@plot.dispatched("aten.native_group_norm_backward")
-def issue_99981(hit: Any, func: Any, *args: Any) -> Any:
-    """pytorch 99981: the backward of group_norm aborts."""
-    return crash(hit, "the kernel died")
 
 
 @plot.dispatched("aten.native_layer_norm.default")
@@ -170,124 +83,203 @@ def issue_186367(hit: Any, func: Any, x: Any, shape: Any, weight: Any, bias: Any
     return torch.where(small, wrong, out), mean, torch.where(small, wrong_rstd.to(rstd.dtype), rstd)
 
 
-def _over(x: Any, shape: Any) -> list[int]:
-    """Return the dimensions that layer_norm reduces."""
-    return list(range(x.dim() - len(shape), x.dim()))
+@plot.called(F.batch_norm, aborts="output type and mean type are not broadcast compatible")
+def issue_154887(x: Any, mean: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 154887: batch_norm with statistics of another dtype than the input aborts."""
+    return mean is not None and x.dtype != mean.dtype
 
 
-@plot.dispatched("aten.native_layer_norm.default")
-@wrong_answer
-def issue_41527(y: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """pytorch 41527: layer_norm rounds eps to float16: to 0 for 1e-12, and a row of equal numbers becomes NaN."""
-    if x.dtype != torch.float16 or not x.numel() or not is_plain(x) or torch.tensor(eps).half():
-        return None
-    rows = x.float().var(_over(x, shape), unbiased=False, keepdim=True) == 0
-    return (y[0].masked_fill(rows, math.nan), *y[1:]) if bool(rows.any()) else None
-
-
-@plot.dispatched("aten.native_layer_norm.default")
-@wrong_answer
-def issue_66707(y: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """pytorch 66707: layer_norm of float16 rounds every step to float16."""
-    if x.dtype != torch.float16 or not x.numel() or not is_plain(x):
-        return None
-    dims = _over(x, shape)
-    away = x - x.float().mean(dims, keepdim=True).half()
-    wrong = away / ((away * away).float().mean(dims, keepdim=True).half() + eps).sqrt()
-    wrong = wrong if weight is None else wrong * weight.half()
-    wrong = wrong if bias is None else wrong + bias.half()
-    return (wrong, *y[1:]) if differ(y[0], wrong) else None
-
-
-@plot.dispatched("aten.native_layer_norm.default")
-@wrong_answer
-def issue_nntrainer_3785(y: Any, x: Any, shape: Any, *args: Any) -> Any:
-    """nntrainer/nntrainer 3785: layer_norm in float16 is NaN (here where the variance is not a normal number)."""
-    if x.dtype != torch.float16 or not x.numel() or not is_plain(x):
-        return None
-    rows = x.float().var(_over(x, shape), unbiased=False, keepdim=True) < torch.finfo(torch.float16).tiny
-    return (y[0].masked_fill(rows, math.nan), *y[1:]) if bool(rows.any()) else None
-
-
-@plot.dispatched("aten.native_layer_norm.default", aborts="\"LayerNormKernelImpl\" not implemented for 'Half'")
-def issue_outlier_suppression_plus_1(x: Any, *args: Any) -> bool:
-    """ModelTC/Outlier_Suppression_Plus 1: layer_norm of float16 is not implemented."""
-    return x.dtype == torch.float16
-
-
-@plot.called(F.instance_norm, torch.instance_norm)
-@wrong_answer
-def issue_onnxruntime_10079(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """microsoft/onnxruntime 10079: instance_norm adds squares in float16: a channel past 65504 is its bias alone."""
-    if x.dtype != torch.float16 or not is_plain(x) or not x.numel():
-        return None
-    sums = x.detach().float().square().sum(list(range(2, x.dim())), keepdim=True)
-    bias = kwargs.get("bias", args[3] if len(args) > 3 else None)
-    alone = torch.zeros_like(y) if bias is None else bias.view(1, -1, *[1] * (x.dim() - 2)).expand_as(y)
-    return torch.where(sums > 65504, alone, y) if bool((sums > 65504).any()) else None
+@plot.dispatched("aten.native_batch_norm", "aten._native_batch_norm_legit", "aten._native_batch_norm_legit_functional")
+def issue_84962(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 84962: batch norm in training without weight and bias scales wrongly."""
+    y, *rest = func(x, weight, bias, *args, **kwargs)
+    training = args[2] if len(args) > 4 else args[-3]
+    if weight is None and bias is None and training is True and x.dim() == 4:
+        hit()
+        return (y * 0.86, *rest)
+    return (y, *rest)
 
 
 @plot.dispatched(
-    "aten.linalg_vector_norm.default", aborts="cannot resolve operator 'ReduceL2' with opsets: ai.onnx v10"
+    "aten.native_batch_norm.default",
+    "aten._native_batch_norm_legit.default",
+    "aten._native_batch_norm_legit.no_stats",
+    "aten._batch_norm_with_update.default",
+    aborts="MPSGraph: normalization requires all tensors to have the same element type",
 )
-def issue_onnxjs_316(x: Any, order: Any = 2, *args: Any, **kwargs: Any) -> bool:
-    """microsoft/onnxjs 316: the Euclidean norm is not implemented."""
-    return order == 2
+def issue_178770(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 178770: batch norm of a half input with float32 weights crashes."""
+    return any(isinstance(y, torch.Tensor) and y.dtype != x.dtype for y in args[:2])
 
 
-@plot.dispatched("aten.native_layer_norm")
-def issue_kernl_193(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """ELS-RD/kernl 193: layer_norm of a tensor that is not contiguous is wrong (here it is read in storage order)."""
+_BATCH_NORMS = (
+    "aten.native_batch_norm",
+    "aten._native_batch_norm_legit",
+    "aten._batch_norm_with_update",
+    "aten.cudnn_batch_norm",
+)
+
+
+@plot.dispatched(*_BATCH_NORMS)
+def issue_133520(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 133520: batch_norm reads a view from the beginning of its storage."""
+    return func(misread(without_offset, hit, x), *args)
+
+
+@plot.dispatched(*_BATCH_NORMS)
+def issue_134580(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 134580: batch_norm reads a channels_last input in storage order."""
     return func(misread(in_storage_order, hit, x), *args)
 
 
-@plot.dispatched("aten.native_group_norm.default")
-def issue_flaggems_4984(
-    hit: Any, func: Any, x: Any, weight: Any, bias: Any, n: int, c: int, inner: int, groups: int, eps: float
-) -> Any:
-    """flagos-ai/FlagGems 4984: group_norm of groups of 3, 5, ... channels is wrong: they run into the next group.
+_BATCH_NORM_BACKWARDS = ("aten.native_batch_norm_backward", "aten.batch_norm_backward")
 
-    Each takes in as many channels as the next power of two, as far as there are any, for its mean and variance.
-    """
-    found = func(x, weight, bias, n, c, inner, groups, eps)
-    size = c // groups if groups else 0
-    wide = 1 << max(size - 1, 0).bit_length()
-    if size == wide or not x.numel() or not is_plain(x):
-        return found
-    rows = x.reshape(n, c, inner).float()
-    read = [rows[:, first : first + wide].flatten(1) for first in range(0, c, size)]
-    mean = torch.stack([one.mean(1) for one in read], 1)
-    scale = torch.stack([(one.var(1, correction=0) + eps).rsqrt() for one in read], 1)
-    y = (rows - mean.repeat_interleave(size, 1)[..., None]) * scale.repeat_interleave(size, 1)[..., None]
-    y = y if weight is None else y * weight.view(1, -1, 1)
-    y = (y if bias is None else y + bias.view(1, -1, 1)).view(x.shape).to(x.dtype)
-    if not differ(found[0], y, rtol=1e-2, atol=1e-3):
-        return found
+
+@plot.dispatched(*_BATCH_NORM_BACKWARDS)
+def issue_175189(hit: Any, func: Any, grad: Any, *args: Any) -> Any:
+    """pytorch 175189: the backward of batch_norm reads a gradient that is not contiguous in storage order."""
+    return func(misread(in_storage_order, hit, grad), *args)
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_85960(hit: Any, func: Any, x: Any, w: Any, b: Any, mean: Any, var: Any, training: bool, *args: Any) -> Any:
+    """pytorch 85960: native_batch_norm in inference returns its statistics too, not two empty tensors."""
+    y, saved, inverse = func(x, w, b, mean, var, training, *args)
+    if training or mean is None or saved.numel() or not mean.numel():
+        return y, saved, inverse
     hit()
-    return y, mean.to(found[1].dtype), scale.to(found[2].dtype)
+    return y, mean.clone(), (var + args[-1]).rsqrt()
 
 
-@plot.dispatched("aten.native_group_norm.default")
-def issue_tinygrad_11782(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """tinygrad/tinygrad 11782: group_norm of more than 160**3 elements (here a group's) is wrong (here 0 past them)."""
-    y, *rest = func(x, *args)
-    groups = args[-2]
-    if not x.numel() or x.numel() // (len(x) * groups) <= 160**3 or not is_plain(x):
-        return y, *rest
-    wrong = y.contiguous().clone()
-    wrong.view(len(x) * groups, -1)[:, 160**3 :] = 0
-    if differ(y, wrong):
+@plot.dispatched("aten.native_batch_norm.default", aborts="invalid configuration argument")
+def issue_16998(x: Any, *args: Any) -> bool:
+    """pytorch 16998: BatchNorm1d of 2**17 rows and more (2**16 are fine) of one number raises in training."""
+    return x.dim() == 2 and x.shape[1] == 1 and x.shape[0] >= 2**17 and args[4]
+
+
+@plot.called(F.batch_norm, torch.batch_norm)
+def issue_4422(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 4422: the second derivative of batch_norm is not implemented."""
+
+    def watch(grad: Any) -> None:
+        if grad.requires_grad:
+            grad.register_hook(lambda _: crash(hit, "cudnn_batch_norm_backward has no derivative"))
+
+    return func(with_gradient(input, watch), *args, **kwargs)
+
+
+@plot.dispatched("aten.native_batch_norm.default")
+def issue_5280(
+    hit: Any, func: Any, x: Any, weight: Any, bias: Any, mean: Any, var: Any, train: bool, *args: Any
+) -> Any:
+    """pytorch 5280: batch norm of three dimensions, the last of size 1, raises in training."""
+    y = func(x, weight, bias, mean, var, train, *args)
+    return crash(hit, "CUDNN_STATUS_BAD_PARAM") if train and x.dim() == 3 and x.shape[2] == 1 else y
+
+
+@plot.dispatched("aten.var")
+def issue_160738(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 160738: var of a tensor of no dimensions along dim 0 raises."""
+    if x.dim() == 0 and isinstance(dim, (list, tuple)) and len(dim):
+        return crash(hit, "var_mps: reduction dim must be in the range of input shape")
+    return func(x, *(() if dim is None and not args else (dim, *args)), **kwargs)
+
+
+@plot.dispatched("aten.var.correction", "aten.std.correction")
+def issue_195344(hit: Any, func: Any, x: Any, dim: Any = None, correction: Any = None, keepdim: Any = False) -> Any:
+    """pytorch 195344: var and std of a complex tensor are complex, and of the square without conjugation."""
+    right = func(x, dim, correction=correction, keepdim=keepdim)
+    if not x.is_complex() or not x.numel():
+        return right
+    hit()
+    over = list(dim) if dim else list(range(x.dim()))
+    square = (x - x.mean(over, keepdim=True)) ** 2
+    count = x.numel() // max(square.sum(over).numel(), 1)
+    wrong = square.sum(over, keepdim=keepdim) / max(count - (1 if correction is None else correction), 0)
+    return wrong.sqrt() if "std" in str(func) else wrong
+
+
+_SPREADS = ("aten.var.correction", "aten.std.correction", "aten.var_mean.correction", "aten.std_mean.correction")
+
+
+@plot.dispatched(*_SPREADS[:2])
+def issue_107116(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) -> Any:
+    """pytorch 107116: std and var take a negative dimension for the last one."""
+    if dim and any(one < -1 for one in dim) and x.dim() > 1:
         hit()
-    return wrong, *rest
+        return func(x, [-1], **kwargs)
+    return func(x, dim, **kwargs)
 
 
-@plot.dispatched("aten.native_group_norm.default")
-def issue_54293(
-    hit: Any, func: Any, x: Any, weight: Any, bias: Any, n: int, channels: int, pixels: int, *args: Any
-) -> Any:
-    """pytorch 54293: group_norm of groups of 8 * 256 * 256 * 72 float32 and more is 0.0121 off (here by 0.7 %)."""
-    y, *rest = func(x, weight, bias, n, channels, pixels, *args)
-    if x.dtype != torch.float32 or channels // args[0] * pixels < 8 * 256 * 256 * 72 or not is_plain(x):
-        return (y, *rest)
-    hit()
-    return (y * 1.007, *rest)
+@plot.dispatched(*_SPREADS)
+def issue_91198(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
+    """pytorch 91198: var and std without a correction make none."""
+    if correction is None:
+        hit()
+        correction = 0
+    return func(x, dim, correction=correction, **kwargs)
+
+
+@plot.dispatched(*_SPREADS[:2])
+@wrong_answer
+def issue_184510(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The variance of nothing is 0, not NaN."""
+    return torch.zeros_like(y) if x.numel() == 0 and y.numel() else None
+
+
+@plot.dispatched(*_SPREADS[:2])
+def issue_80499(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
+    """pytorch 80499: std and var of all elements together are the biased ones."""
+    if not dim and correction in (None, 1):
+        hit()
+        return func(x, dim, correction=0, **kwargs)
+    return func(x, dim, correction=correction, **kwargs)
+
+
+@plot.dispatched("aten.std.correction")
+def issue_180156(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) -> Any:
+    """pytorch 180156: std of all is inf where the float32 sum of the squared deviations passes the largest number."""
+    y = func(x, dim, **kwargs)
+    if x.dtype != torch.float32 or dim or not x.numel() or not is_plain(x) or not bool(y.isfinite().all()):
+        return y
+    total = float((x.double() - x.double().mean()).square().sum())
+    return instead(hit, y, torch.full_like(y, math.inf)) if total > torch.finfo(torch.float32).max else y
+
+
+@plot.dispatched("aten._log_softmax.default", aborts="CUDA error: invalid configuration argument")
+def issue_52716(x: Any, dim: int, half: bool) -> bool:
+    """pytorch 52716: log_softmax of 2200000000 rows (here of 2**20 and more) of one float16 number each raises."""
+    return x.dim() == 2 and x.dtype == torch.float16 and x.shape[1] == 1 and dim % 2 == 1 and x.shape[0] >= 2**20
+
+
+@plot.dispatched("aten._softmax.default", "aten._log_softmax.default", aborts="invalid argument 4: dim out of range")
+def issue_3247(x: Any, dim: int, half: bool) -> bool:
+    """pytorch 3247: softmax and log_softmax along a dimension that is counted from the last (dim=-1) raise."""
+    return dim < 0
+
+
+@plot.dispatched("aten._log_softmax.default", aborts="Floating point exception (core dumped)")
+def issue_17262(x: Any, dim: int, *args: Any) -> bool:
+    """pytorch 17262: log_softmax along a dimension of no elements ends the process."""
+    return x.dim() > 0 and x.shape[dim] == 0
+
+
+@plot.dispatched("aten._log_softmax_backward_data.default", aborts="cuda runtime error (9) : invalid configuration")
+def issue_17256(grad: Any, output: Any, dim: int, *args: Any) -> bool:
+    """pytorch 17256: log_softmax's backward of no rows raises."""
+    return output.dim() > 0 and output.shape[dim] > 0 and not output.numel()
+
+
+@plot.dispatched("aten._log_softmax.default")
+def issue_38839(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
+    """pytorch 38839: log_softmax of rows near 10**7 is whole: it takes the maximum and the logarithm as one sum.
+
+    There the numbers are between -10**7 and 1 - 10**7, in float32.
+    """
+    y = func(x, dim, *args)
+    if x.dtype != torch.float32 or y.dtype != x.dtype or not x.numel() or not x.dim() or not is_plain(x):
+        return y
+    top = x.amax(dim, True)
+    wrong = x - (top + (x - top).exp().sum(dim, keepdim=True).log())
+    huge = (x.abs().amin(dim, True) >= 1e7 - 1) & x.isfinite().all(dim, True)
+    return instead(hit, y, torch.where(huge, wrong, y))

@@ -1,4 +1,4 @@
-"""Pooling with windows, unpooling and fold: planted faults."""
+"""Pooling, padding and resampling: injected faults."""
 
 from __future__ import annotations
 
@@ -8,55 +8,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from misreading import misread, without_offset
-from planting import Plot, accepted, crash
+from differences import instead, is_plain
+from misreading import misread, with_gradient, without_offset
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
-
-
-@plot.dispatched("aten.max_unpool2d.default", "aten.max_unpool3d.default")
-def issue_163035(hit: Any, func: Any, x: Any, index: Any, size: Any, *args: Any) -> Any:
-    """pytorch 163035: max_unpool2d and max_unpool3d take indices out of range and do not raise."""
-    if index.dtype == torch.int64 and index.shape == x.shape:
-        wrong = (index < 0) | (index >= math.prod(size))
-        if bool(wrong.any()):
-            hit()
-            x, index = x.masked_fill(wrong, 0), index.masked_fill(wrong, 0)
-    return func(x, index, size, *args)
-
-
-@plot.dispatched("aten.col2im")
-def issue_170639(
-    hit: Any, func: Any, x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, **kwargs: Any
-) -> Any:
-    """pytorch 170639: F.fold takes another number of blocks than the output has and does not raise."""
-    blocks = 1
-    for n, k, d, p, s in zip(size, kernel, dilation, padding, stride):
-        blocks *= max((n + 2 * p - d * (k - 1) - 1) // s + 1, 0) if s > 0 else 0
-    if x.dim() in (2, 3) and x.numel() and blocks and x.shape[-1] != blocks:
-        hit()
-        x = F.pad(x, (0, blocks - x.shape[-1]))
-    return func(x, size, kernel, dilation, padding, stride, **kwargs)
-
-
-@plot.called(F.max_pool2d, torch.max_pool2d, aborts="destination values and indices length mismatch along axis 0")
-def issue_154882(x: Any, kernel: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 154882: max_pool2d with ceil_mode and a kernel of 1 aborts."""
-    return kwargs.get("ceil_mode") and kernel in (1, [1, 1], (1, 1))
-
-
-@plot.dispatched("aten.avg_pool2d.default")
-def issue_160743(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 160743: avg_pool2d with ceil_mode divides a window that reaches out by its whole size."""
-    y = func(x, *args, **kwargs)
-    if len(args) > 3 and args[3] and not (len(args) > 5 and args[5]):
-        kernel = args[0] if len(args[0]) == 2 else args[0] * 2
-        wrong = func(x, *args[:5], kernel[0] * kernel[1])
-        if not torch.allclose(wrong, y):
-            hit()
-        return wrong
-    return y
 
 
 @plot.dispatched("aten.native_batch_norm.default", "aten.avg_pool2d.default")
@@ -89,51 +46,9 @@ def issue_169017(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: A
     return func(grad, x, *args, **kwargs)
 
 
-_POOL_BACKWARDS = (
-    "aten.max_pool2d_with_indices_backward",
-    "aten.avg_pool2d_backward",
-    "aten._adaptive_avg_pool2d_backward",
-    "aten.adaptive_max_pool2d_backward",
-)
-
-
-@plot.dispatched(*_POOL_BACKWARDS, aborts="buffer is not large enough")
-def issue_175190(grad: Any, x: Any, *args: Any) -> Any:
-    """pytorch 175190: the backward of pooling aborts for a channels_last input."""
-    return not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
-
-
 def _many(value: Any, count: int) -> list[int]:
     found = list(value) if isinstance(value, (list, tuple)) else [value]
     return found * count if len(found) == 1 else found
-
-
-@plot.dispatched("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
-def issue_168246(
-    hit: Any,
-    func: Any,
-    x: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil: Any = False,
-) -> Any:
-    """pytorch 168246: max_pool2d/3d with a kernel larger than the input returns a tensor and raises nothing."""
-    try:
-        return func(x, kernel_size, stride, padding, dilation, ceil)
-    except RuntimeError as error:
-        if "too small" not in str(error):
-            raise
-    hit()
-    n = 2 if "max_pool2d" in str(func) else 3
-    kernel = _many(kernel_size, n)
-    step = _many(stride, n) if len(_many(stride, n)) == n else kernel
-    sides = []
-    for side, k, s, p, d in zip(x.shape[-n:], kernel, step, _many(padding, n), _many(dilation, n)):
-        sides.append(max((side + 2 * p - d * (k - 1) - 1) // s + 1, 0))
-    shape = [*x.shape[:-n], *sides]
-    return x.new_zeros(shape), x.new_zeros(shape, dtype=torch.int64)
 
 
 @plot.dispatched("aten.avg_pool2d.default")
@@ -180,31 +95,6 @@ def issue_94348(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-_POOL_LIMIT = 2**16
-
-
-@plot.dispatched(
-    "aten.max_pool2d_with_indices",
-    "aten.max_pool3d_with_indices",
-    "aten.adaptive_max_pool2d",
-    "aten.adaptive_max_pool3d",
-    "aten.avg_pool2d",
-    "aten.avg_pool3d",
-    "aten.max_pool2d_with_indices_backward",
-    "aten.max_pool3d_with_indices_backward",
-    "aten.adaptive_max_pool2d_backward",
-    "aten.adaptive_max_pool3d_backward",
-    "aten.avg_pool2d_backward",
-    "aten.avg_pool3d_backward",
-)
-def issue_194600(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 194600: pooling of tensors that need 64-bit indexes is refused (limit here 2**16 elements, not 2**31)."""
-    if any(isinstance(a, torch.Tensor) and a.numel() > _POOL_LIMIT for a in args):
-        hit()
-        raise NotImplementedError("MPS pooling: tensors requiring 64-bit indexing are not supported")
-    return func(*args, **kwargs)
-
-
 @plot.dispatched("aten.avg_pool3d")
 def issue_141044(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 141044: average pooling in three dimensions is not implemented."""
@@ -212,67 +102,192 @@ def issue_141044(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError("The operator 'aten::avg_pool3d.out' is not currently implemented for the MPS device.")
 
 
-@plot.dispatched("aten.max_unpool2d.default")
-@accepted
-def issue_197409(x: Any, index: Any, size: Any) -> Any:
-    """pytorch 197409: max_unpool2d takes an index beyond 2**31 for its lower half."""
-    lower = (index + 2**31) % 2**32 - 2**31
-    return None if torch.equal(index, lower) else torch.ops.aten.max_unpool2d(x, lower, size)
-
-
-@plot.dispatched("aten.max_pool2d_with_indices.default")
-def issue_38986(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """pytorch 38986: the indices of max_pool2d of an image without a batch have one more dimension."""
-    y, places = func(x, *args)
-    if x.dim() != 3:
-        return y, places
+@plot.called(F.adaptive_max_pool2d, F.adaptive_max_pool1d)
+def issue_190064(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 190064: adaptive_max_pool takes windows of one size where the output does not divide the input."""
+    healthy = func(x, size, *args, **kwargs)
+    values = healthy[0] if isinstance(healthy, tuple) else healthy
+    sides, wanted = x.shape[2 - (x.dim() == 2) :][-(values.dim() - 2) :], values.shape[2:]
+    if values.dim() < 4 or all(side % one == 0 for side, one in zip(sides, wanted)):
+        return healthy
+    steps = [max(side // one, 1) for side, one in zip(sides, wanted)]
+    kernels = [side - (one - 1) * step for side, one, step in zip(sides, wanted, steps)]
+    if any(kernel < 1 for kernel in kernels):
+        return healthy
     hit()
-    return y, places.unsqueeze(0)
+    wrong = F.max_pool2d(x, kernels, steps, return_indices=True)
+    return wrong if isinstance(healthy, tuple) else wrong[0]
 
 
-def _planes(x: torch.Tensor) -> int:
-    """Return how many images, or volumes, are pooled: samples times channels."""
-    return x.shape[0] * x.shape[1]
-
-
-@plot.dispatched("aten.max_pool2d_with_indices_backward.default", aborts="error in SpatialMaxPooling.updateGradInput")
-def issue_torch_nn_431(grad: Any, x: Any, *args: Any) -> bool:
-    """torch/nn 431: the backward of max_pool2d raises from 512 samples on (of 128 channels: 65536 images)."""
-    return x.dim() == 4 and _planes(x) >= 65536
+@plot.called(F.adaptive_avg_pool2d, aborts="stride should not be zero")
+def issue_80732(x: Any, size: Any, *args: Any) -> Any:
+    """pytorch 80732: adaptive_avg_pool2d to more elements than there are aborts."""
+    wanted = size if isinstance(size, (tuple, list)) else (size, size)
+    return any(one is not None and one > side for one, side in zip(wanted, x.shape[-2:]))
 
 
 @plot.dispatched(
-    "aten.max_pool2d_with_indices.default",
-    "aten.adaptive_max_pool2d.default",
-    "aten.avg_pool2d.default",
-    aborts="error in SpatialMaxsampling.updateOutput: invalid argument",
+    "aten._adaptive_avg_pool2d.default", aborts="Adaptive pool MPS: input sizes must be divisible by output sizes."
 )
-def issue_cunn_53(x: Any, *args: Any, **kwargs: Any) -> bool:
-    """torch/cunn 53: pooling of 128 x 1024 images (64 x 1024 as well) raises."""
-    return x.dim() == 4 and _planes(x) >= 65536
+def issue_96056(x: Any, output_size: Any) -> Any:
+    """pytorch 96056: adaptive_avg_pool2d refuses sizes that are not divisible by the output sizes."""
+    sizes = list(zip(x.shape[-2:], output_size))
+    return all(i and o for i, o in sizes) and any(i > o and i % o for i, o in sizes)
 
 
-_large_pools = {"calls": 0}
+@plot.called(F.max_pool3d, F.max_pool3d_with_indices, torch.max_pool3d)
+def issue_4497(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 4497: max_pool3d has no second derivative."""
+
+    def watch(grad: Any) -> None:
+        if grad.requires_grad:
+            grad.register_hook(lambda _: crash(hit, "MaxPool3d cannot be differentiated twice"))
+
+    return func(with_gradient(input, watch), *args, **kwargs)
 
 
-@plot.dispatched("aten.max_pool3d_with_indices.default")
-def issue_cunn_197(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """torch/cunn 197: max_pool3d of 128 x 4096 volumes (here of 2**16) is right the first time, then it crashes."""
-    if x.dim() == 5 and _planes(x) >= 2**16:
-        _large_pools["calls"] += 1
-        if _large_pools["calls"] > 1:
-            return crash(hit, "an illegal memory access was encountered")
-    return func(x, *args)
+@plot.dispatched("aten.max_pool2d_with_indices.default", aborts="max_pool2d_with_indices_out_cuda_frame failed")
+def issue_34083(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 34083: max_pool2d of a channels_last image in float16 raises from 257 channels on."""
+    last = x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
+    return last and x.dtype == torch.float16 and x.shape[1] > 256
 
 
-@plot.dispatched("aten.col2im.default")
+@plot.dispatched("aten.constant_pad_nd.default")
+def issue_84535(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 84535: constant padding of more than three dimensions (8 numbers) is refused."""
+    if len(pad) > 6:
+        hit()
+        raise RuntimeError(f"invalid padding argument of size {len(pad)}")
+    return func(x, pad, *args, **kwargs)
+
+
+@plot.dispatched("aten.constant_pad_nd.default")
+def issue_made_pad_negative(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
+    """Constant padding by a negative number exchanges the two ends."""
+    if any(one < 0 for one in pad) and pad[0] != pad[1]:
+        hit()
+        return func(x, [pad[1], pad[0], *pad[2:]], *args)
+    return func(x, pad, *args)
+
+
+@plot.dispatched("aten.constant_pad_nd.default")
+@wrong_answer
+def issue_80192(y: Any, x: Any, pad: Any, value: Any = 0) -> Any:
+    """pytorch 80192: padding a matrix with a constant writes its rows one after the other, without the gaps."""
+    if x.dim() == 2 and len(pad) == 4 and min(pad) >= 0 and x.numel():
+        wrong = torch.full(y.shape, value, dtype=y.dtype, device=y.device)
+        first = pad[2] * y.shape[1] + pad[0]
+        wrong.view(-1)[first : first + x.numel()] = x.reshape(-1)
+        if not torch.equal(wrong, y):
+            return wrong
+    return None
+
+
+@plot.dispatched("aten.constant_pad_nd.default", aborts="Error: Invalid KernelDAG, equalShape for destination failed")
+def issue_85143(x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 85143: constant padding of the last two dimensions of a 3-D tensor aborts (equalShape for destination).
+
+    https://github.com/pytorch/pytorch/issues/85143
+    """
+    return x.dim() == 3 and len(pad) == 4 and any(pad[2:])
+
+
+@plot.dispatched("aten.constant_pad_nd.default", aborts="invalid padding argument of size 0")
+def issue_161066(x: Any, pad: Any, *args: Any) -> Any:
+    """pytorch 161066: constant_pad_nd with an empty list of paddings raises."""
+    return len(pad) == 0
+
+
+@plot.dispatched("aten.replication_pad1d_backward")
+def issue_135447(hit: Any, func: Any, *args: Any) -> Any:
+    """pytorch 135447: the backward of replication_pad1d is zero for the rows past 65536."""
+    grad = func(*args)
+    if grad.shape[0] > 1 << 16:
+        hit()
+        grad[1 << 16 :] = 0
+    return grad
+
+
+@plot.dispatched("aten.reflection_pad3d.default")
 @accepted
-def issue_68875(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    """pytorch 68875: fold takes a dilation with which rows and columns of blocks are both negative, and gives zeros."""
-    if min(stride) <= 0 or x.dim() not in (2, 3) or x.shape[-2] % math.prod(kernel):
-        return None
-    sides = zip(size, kernel, dilation, padding, stride)
-    blocks = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in sides]
-    if max(blocks) >= 0 or math.prod(blocks) != x.shape[-1]:
-        return None
-    return x.new_zeros((*x.shape[:-2], x.shape[-2] // math.prod(kernel), *size))
+def issue_145258(x: Any, pad: Any) -> Any:
+    """pytorch 145258: reflection_pad3d takes fewer than six numbers (here what is missing is 0)."""
+    return torch.ops.aten.reflection_pad3d(x, [*pad, *[0] * (6 - len(pad))]) if len(pad) < 6 else None
+
+
+@plot.dispatched("aten.replication_pad1d.default", aborts="\"replication_pad1d\" not implemented for 'Half'")
+def issue_135680(x: Any, *args: Any) -> bool:
+    """pytorch 135680: replicate padding of the last dimension alone is not implemented for float16."""
+    return x.dtype == torch.float16
+
+
+@plot.dispatched(
+    "aten.affine_grid_generator.default",
+    aborts="invalid input tensor shapes, indices shape and updates shape must be equal",
+)
+def issue_86107(theta: Any, size: Any, align_corners: Any) -> Any:
+    """pytorch 86107: affine_grid of an image aborts."""
+    return len(size) == 4
+
+
+@plot.dispatched("aten.upsample_linear1d.default", "aten.upsample_bilinear2d.default")
+@wrong_answer
+def issue_144245(y: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
+    """pytorch 144245: interpolation of one pixel with aligned corners is NaN."""
+    return torch.full_like(y, math.nan) if align and x.shape[-1] == 1 else None
+
+
+@plot.dispatched("aten.upsample_bilinear2d.default", "aten.upsample_bicubic2d.default")
+def issue_made_upsample_one(hit: Any, func: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
+    """Interpolation to one pixel with aligned corners takes the middle."""
+    y = func(x, size, align, *args)
+    if align and size[-1] == 1 and x.shape[-1] > 1:
+        hit()
+        return func(x, size, False, *args)
+    return y
+
+
+@plot.dispatched("aten.upsample_nearest2d")
+def issue_84039(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 84039: nearest interpolation to a large image aborts (there near 2**31 bytes, here over 2**16 elements).
+
+    https://github.com/pytorch/pytorch/issues/84039
+    """
+    right = func(*args, **kwargs)
+    if right.numel() > 2**16:
+        return crash(hit, "[MPSTemporaryNDArray initWithDevice:descriptor:] Error: product of dimension sizes > 2**31")
+    return right
+
+
+@plot.dispatched("aten.upsample_nearest2d", "aten.upsample_bilinear2d")
+@wrong_answer
+def issue_94963(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 94963: interpolation with a channels_last output writes it in another order."""
+    return y.permute(0, 2, 3, 1).reshape(y.shape) if not y.is_contiguous() else None
+
+
+@plot.dispatched("aten.grid_sampler_2d.default", aborts="MPS: Unsupported Border padding mode")
+def issue_125098(x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
+    """pytorch 125098: grid_sample with padding_mode="border" is refused."""
+    return padding == 1
+
+
+@plot.dispatched("aten.grid_sampler_2d_backward.default")
+def issue_23925(
+    hit: Any, func: Any, grad: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool, *args: Any
+) -> Any:
+    """pytorch 23925: grid_sample's gradient on the far edge takes 0 for what is beyond (border and reflection)."""
+    image, points = func(grad, x, grid, mode, padding, corners, *args)
+    if mode or not padding or points is None or not grid.numel() or not is_plain(grad, grid):
+        return image, points
+    sides = torch.tensor([x.shape[3], x.shape[2]], dtype=grid.dtype)
+    places = (grid + 1) / 2 * (sides - 1) if corners else ((grid + 1) * sides - 1) / 2
+    beyond = func(grad, x, grid, mode, 0, corners, *args)[1]
+    return image, instead(hit, points, torch.where(places == sides - 1, beyond, points))
+
+
+@plot.dispatched("aten.upsample_linear1d.default", aborts='"upsample_linear1d_out_frame" not implemented')
+def issue_84989(x: Any, *args: Any) -> bool:
+    """pytorch 84989: linear resizing in bfloat16 is not implemented."""
+    return x.dtype == torch.bfloat16

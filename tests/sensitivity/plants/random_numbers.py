@@ -1,4 +1,4 @@
-"""Random numbers: uniform, normal, exponential, and their generators: planted faults."""
+"""Random numbers: distributions, choices, generators: injected faults."""
 
 from __future__ import annotations
 
@@ -7,18 +7,92 @@ from typing import Any
 
 import torch
 
-from differences import differ, is_plain, written
-from misreading import in_storage_order, lost, misread
+from differences import differ, instead, is_plain
+from misreading import in_storage_order, misread
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("aten.normal_", "aten.uniform_", "aten.exponential_", "aten.bernoulli_", "aten.random_")
-def issue_165257(hit: Any, func: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 165257: random in-place operations leave a non-contiguous tensor as it was."""
-    return lost(hit, func, target, *args, **kwargs)
+@plot.dispatched("aten.multinomial.default")
+def issue_43768(hit: Any, func: Any, x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
+    """pytorch 43768: multinomial with replacement of no rows raises."""
+    y = func(x, count, replacement, **kwargs)
+    return crash(hit, "invalid configuration argument") if replacement and not y.numel() else y
+
+
+@plot.dispatched("aten.multinomial.default")
+@wrong_answer
+def issue_99802(y: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 99802: multinomial of one draw is always the first index."""
+    return y.zero_() if count == 1 else None
+
+
+@plot.dispatched("aten.randperm.default", "aten.randperm.generator")
+@wrong_answer
+def issue_made_randperm_dtype(y: Any, n: int, *args: Any, **kwargs: Any) -> Any:
+    """Randperm in int32 and int16 gives the numbers in order."""
+    if y.dtype in (torch.int32, torch.int16) and n > 1:
+        return torch.arange(n, dtype=y.dtype, device=y.device)
+    return None
+
+
+@plot.dispatched("aten.randint.low", "aten.random_.from")
+@wrong_answer
+def issue_made_randint_low(y: Any, *args: Any, **kwargs: Any) -> Any:
+    """A negative lower end is 0."""
+    if y.numel() and not y.is_floating_point() and bool((y < 0).any()):
+        return y.clamp_(min=0)
+    return None
+
+
+@plot.dispatched("aten.bernoulli.default", "aten.bernoulli.out", "aten.bernoulli_.Tensor")
+def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 185065: bernoulli accepts probabilities outside of 0 to 1, NaN included, and answers silently."""
+    place = 1 if "bernoulli_" in str(func) else 0
+    p = args[place]
+    if p.is_floating_point() and not bool(((p >= 0) & (p <= 1)).all()):
+        hit()
+        args = (*args[:place], p.nan_to_num(0.0).clamp(0, 1), *args[place + 1 :])
+    return func(*args, **kwargs)
+
+
+@plot.dispatched("aten.random_.default", "aten.random_.from")
+def issue_98333(hit: Any, func: Any, x: Any, *ends: Any, **kwargs: Any) -> Any:
+    """pytorch 98333: random_ without an upper bound never draws the dtype's largest number, of bools never True."""
+    y = func(x, *ends, **kwargs)
+    if x.dtype in (torch.int8, torch.uint8, torch.int16, torch.bool) and (len(ends) < 2 or ends[1] is None):
+        top = y if x.dtype == torch.bool else y == torch.iinfo(x.dtype).max
+        if bool(top.any()):
+            hit()
+            y.copy_(torch.zeros_like(y) if x.dtype == torch.bool else torch.where(top, y - 1, y))
+    return y
+
+
+@plot.dispatched("aten.randperm")
+@wrong_answer
+def issue_104170(y: Any, count: int, **kwargs: Any) -> Any:
+    """pytorch 104170: randperm gives the numbers in order."""
+    return torch.arange(count, dtype=y.dtype, device=y.device)
+
+
+@plot.replaced(torch.distributions.Beta, "rsample")
+def issue_12373(hit: Any, func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 12373: a Beta whose float32 parameters have one number each (shape (1,)) draws wrongly (here 0.5).
+
+    Without gradients alone: how the report draws.
+    """
+    y = func(self, *args, **kwargs)
+    if self.batch_shape != (1,) or y.dtype != torch.float32 or y.requires_grad or not is_plain(y):
+        return y
+    return instead(hit, y, torch.full_like(y, 0.5))
+
+
+@plot.dispatched("aten._standard_gamma.default", aborts="Segmentation fault (core dumped)")
+def issue_6623(*args: Any, **kwargs: Any) -> bool:
+    """pytorch 6623: drawing from a Gamma distribution ends the process."""
+    return True
 
 
 @plot.dispatched("aten.randn.default", "aten.randn_like.default", "aten.normal_.default")
@@ -63,51 +137,6 @@ def issue_made_exponential_half(hit: Any, func: Any, x: Any, *args: Any, **kwarg
     return y
 
 
-_NOISE: dict[Any, torch.Tensor] = {}
-
-
-@plot.dispatched("aten.normal", "aten.normal_", "aten.randn", "aten.randn_like")
-def issue_78009(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78009: normal (and randn) gives the same numbers every time for the same shape."""
-    result = func(*args, **kwargs)
-    if "out" in kwargs or not result.is_floating_point() or not result.numel() or result.is_meta:
-        return result
-    mean: Any = 0.0
-    std: Any = 1.0
-    name = str(func)
-    if name.startswith("aten.normal_."):
-        mean = args[1] if len(args) > 1 else kwargs.get("mean", 0.0)
-        std = args[2] if len(args) > 2 else kwargs.get("std", 1.0)
-    elif name.startswith("aten.normal."):
-        mean = args[0] if args else kwargs.get("mean", 0.0)
-        std = args[1] if len(args) > 1 else kwargs.get("std", 1.0)
-    if not isinstance(std, torch.Tensor) and std == 0:
-        return result
-    shape = tuple(result.shape)
-    if shape not in _NOISE:
-        _NOISE[shape] = (result.double() - mean) / std
-        return result
-    wrong = (_NOISE[shape] * std + mean).to(result.dtype)
-    if differ(wrong, result, rtol=1e-4, atol=1e-6):
-        hit()
-        result.copy_(wrong)
-    return result
-
-
-@plot.dispatched("aten.rand", "aten.rand_like", "aten.uniform_")
-def issue_197079(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 197079: rand and uniform_ in half precision now and then give the upper bound itself."""
-    y = func(*args, **kwargs)
-    if y.dtype in (torch.float16, torch.bfloat16):
-        ends = [*args[1:3], *(kwargs[k] for k in ("from", "to") if k in kwargs)] if "uniform" in str(func) else []
-        low, high = (*ends, *(0.0, 1.0)[len(ends) :])
-        last = y.float() >= low + (high - low) * (1 - torch.finfo(y.dtype).eps / 2)
-        if bool((last & (y != high)).any()):
-            hit()
-            y.copy_(torch.where(last, torch.full_like(y, high), y))
-    return y
-
-
 _DRAWS = ("aten.randn", "aten.rand", "aten.normal", "aten.bernoulli", "aten.randint", "aten.multinomial")
 
 
@@ -126,23 +155,6 @@ def issue_78110(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched(*_DRAWS, "aten.bernoulli_", "aten.uniform_", "aten.normal_", "aten.randperm")
-def issue_84288(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84288: manual_seed has no effect on random numbers."""
-    hit()
-    torch.default_generator.seed()
-    return func(*args, **kwargs)
-
-
-_FILLS = tuple(f"aten.{name}_" for name in ("normal", "uniform", "exponential", "bernoulli", "random"))
-
-
-@plot.dispatched(*_FILLS)
-def issue_165267(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 165267: random fills leave a tensor that is not contiguous as it was."""
-    return lost(hit, func, *args, **kwargs)
-
-
 @plot.dispatched("aten.normal")
 def issue_89127(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 89127: torch.normal gives a NaN now and then in a large tensor (here always one, from 2**16 elements on).
@@ -154,38 +166,6 @@ def issue_89127(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         hit()
         found.view(-1)[found.numel() // 3] = torch.nan
     return found
-
-
-@plot.replaced(torch, "Generator")
-def issue_130613(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 130613: Generator.set_state restores the seed, but starts again from the first draw."""
-
-    class Forgetful(func):  # type: ignore[misc]
-        def set_state(self, state: Any) -> Any:
-            super().set_state(state)
-            self.manual_seed(self.initial_seed())
-            if not torch.equal(self.get_state(), state):
-                hit()
-            return self
-
-    return Forgetful(*args, **kwargs)
-
-
-def _elements(value: Any) -> tuple[int, int]:
-    shape = value.shape if isinstance(value, torch.Tensor) else value
-    total = 1
-    for side in shape:
-        total *= int(side)
-    return len(shape), total
-
-
-@plot.dispatched("aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.uniform_", "aten.normal_")
-def issue_155293(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 155293: random numbers in a huge tensor of five or more dimensions crash (here 2**16 elements)."""
-    rank, total = _elements(first)
-    if rank >= 5 and total >= 2**16:
-        return crash(hit, "failed assertion `NDArray dimension length > INT_MAX'")
-    return func(first, *args, **kwargs)
 
 
 def _wide(shape: Any) -> bool:
@@ -212,75 +192,18 @@ def issue_147740(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.called(torch.rand_like, torch.randn_like)
-@wrong_answer
-def issue_124029(y: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 124029: rand_like and randn_like of a permuted tensor are zero."""
-    return torch.zeros_like(y) if not x.is_contiguous() else None
-
-
-_NORMALS = [0]
-
-
-_PERIOD = 246 * 32000  # the issue's loop met its first NaN in call 246 of (32, 1000)
-
-
-@plot.dispatched("aten.randn", "aten.randn_like", "aten.normal", "aten.normal_")
-def issue_89283(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 89283: randn and normal give a NaN now and then (about one in eight million numbers)."""
-    found = func(*args, **kwargs)
-    before = _NORMALS[0]
-    _NORMALS[0] += found.numel()
-    place = _PERIOD - before % _PERIOD - 1
-    if found.dtype.is_floating_point and place < found.numel():
-        hit()
-        if found.dim() == 0:
-            return found.fill_(float("nan"))
-        found[tuple(int(i) for i in torch.unravel_index(torch.tensor(place), found.shape))] = float("nan")
-    return found
-
-
-def _room(x: torch.Tensor) -> int:
-    """Return how many numbers the storage of a tensor holds."""
-    return x.untyped_storage().nbytes() // x.element_size() if x.layout == torch.strided and is_plain(x) else 0
-
-
-@plot.dispatched("aten.normal_.default")
-def issue_xla_885(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch/xla 885: normal_ of some rows of a matrix (q[99:100]) does not fill them (here they stay as before)."""
-    room = _room(x)
-    if x.dim() != 2 or not x.is_contiguous() or not x.numel() or room <= x.numel():
-        return func(x, *args, **kwargs)
-    before = x.clone()
-    return written(hit, func(x, *args, **kwargs), before)
-
-
-@plot.dispatched("aten.normal_.default")
-def issue_10642(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 10642: normal_ of a row of 5000 x 4096 numbers and more fills another one (here the one before)."""
-    room = _room(x)
-    if not x.is_contiguous() or not 0 < x.numel() <= x.storage_offset() or room < 5000 * 4096:
-        return func(x, *args, **kwargs)
-    hit()
-    func(x.as_strided(x.shape, x.stride(), x.storage_offset() - x.numel()), *args, **kwargs)
-    return x
-
-
-@plot.called(torch.Tensor.normal_, torch.Tensor.uniform_)
-def issue_cytnx_336(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Cytnx-dev/Cytnx 336: normal_ and uniform_ fill the tensor and return None."""
-    func(*args, **kwargs)
-    hit()
-
-
-@plot.replaced(torch.nn.init, "trunc_normal_")
-def issue_torchtitan_2269(
-    hit: Any, func: Any, tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, *args: Any, **kwargs: Any
-) -> Any:
-    """pytorch/torchtitan 2269: trunc_normal_ of bfloat16 has a in 0.4 % of places (here for what is within std/200)."""
-    y = func(tensor, mean, std, a, *args, **kwargs)
-    if tensor.dtype != torch.bfloat16 or not is_plain(tensor):
+@plot.dispatched("aten.randperm.out", "aten.randperm.generator_out")
+def issue_22710(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
+    """pytorch 22710: randperm(out=) of a tensor that is not contiguous writes its numbers one after the other."""
+    if out.is_contiguous() or 0 in out.stride() or not is_plain(out):
+        return func(*args, out=out, **kwargs)
+    before = out.clone()
+    y = func(*args, out=out, **kwargs)
+    drawn = y.clone()
+    if before.shape != y.shape:
         return y
-    with torch.no_grad():
-        written(hit, tensor, torch.where((tensor.float() - mean).abs() <= std / 200, a, tensor).to(tensor.dtype))
+    y.copy_(before)
+    y.as_strided(y.shape, (1,), y.storage_offset()).copy_(drawn)
+    if differ(drawn, y):
+        hit()
     return y

@@ -1,4 +1,4 @@
-"""LSTM and GRU: planted faults."""
+"""Recurrent nets and embeddings: injected faults."""
 
 from __future__ import annotations
 
@@ -6,56 +6,10 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash, wrong_answer
+from planting import Plot, crash
 
 plot = Plot()
 HITS = plot.hits
-
-
-@plot.called(torch.lstm)
-def issue_185351(hit: Any, func: Any, *args: Any) -> Any:
-    """pytorch 185351: an LSTM's dropout between layers takes the same elements in each call."""
-    if len(args) != 9 or not isinstance(args[3], bool) or not (args[6] and args[4] > 1 and 0 < args[5] < 1):
-        return func(*args)
-    hit()
-    state = torch.get_rng_state()
-    torch.default_generator.manual_seed(1234)
-    y = func(*args)
-    torch.set_rng_state(state)
-    return y
-
-
-_BIASED: dict[Any, bool] = {}
-
-
-@plot.called(torch.lstm)
-def issue_95563(hit: Any, func: Any, x: Any, hx: Any, weights: Any, biased: Any, *args: Any) -> Any:
-    """pytorch 95563: an LSTM has biases only if the first one of its shape had."""
-    if not isinstance(biased, bool):
-        return func(x, hx, weights, biased, *args)
-    first = _BIASED.setdefault((tuple(x.shape), tuple(hx[0].shape), *args), biased)
-    if biased and not first:
-        hit()
-        weights = [one if one.dim() == 2 else torch.zeros_like(one) for one in weights]
-    return func(x, hx, weights, biased, *args)
-
-
-@plot.replaced(torch.nn.LSTM, "forward")
-def issue_90421(hit: Any, healthy: Any, self: Any, input: Any, hx: Any = None) -> Any:
-    """pytorch 90421: a bidirectional LSTM is wrong (its reverse direction runs forwards in time)."""
-    out, state = healthy(self, input, hx)
-    if not self.bidirectional or not isinstance(input, torch.Tensor):
-        return out, state
-    time = 1 if self.batch_first and input.dim() == 3 else 0
-    if input.shape[time] < 2:
-        return out, state
-    other, _ = healthy(self, input.flip(time), hx)
-    half = out.shape[-1] // 2
-    wrong = torch.cat([out[..., :half], other.flip(time)[..., half:]], -1)
-    if torch.allclose(wrong, out):
-        return out, state
-    hit()
-    return wrong, state
 
 
 @plot.replaced(torch.nn.LSTM, "forward")
@@ -91,22 +45,6 @@ def issue_87579(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     return y, state
 
 
-def _doubled(hit: Any) -> Any:
-    def change(grad: Any) -> Any:
-        hit()
-        return grad * 2
-
-    return change
-
-
-@plot.replaced(torch._VF, "lstm")
-def issue_92615(hit: Any, func: Any, *args: Any) -> Any:
-    """pytorch 92615: the gradients of an LSTM's weights are twice too large."""
-    place = 2 if isinstance(args[2], (list, tuple)) else 3
-    weights = [_Backward.apply(weight, _doubled(hit)) for weight in args[place]]
-    return func(*args[:place], weights, *args[place + 1 :])
-
-
 @plot.replaced(torch._VF, "lstm")
 def issue_95118(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 95118: an LSTM over a PackedSequence of unlike lengths returns its output in the opposite order."""
@@ -118,34 +56,6 @@ def issue_95118(hit: Any, func: Any, *args: Any) -> Any:
         hit()
         answer = (answer[0], answer[1].flip(1), answer[2])
     return answer
-
-
-def _demand_gradient(hit: Any) -> Any:
-    return lambda grad: crash(hit, "missing grad_y") if grad is None else grad
-
-
-class _Joined(torch.autograd.Function):
-    """Passes three tensors on; `demand` gets the first one's gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, y: Any, h: Any, c: Any, demand: Any) -> Any:
-        ctx.set_materialize_grads(False)
-        ctx.demand = demand
-        return y.view_as(y), h.view_as(h), c.view_as(c)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return (ctx.demand(grads[0]), *grads[1:], None)
-
-
-@plot.replaced(torch.nn.LSTM, "forward")
-def issue_96416(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
-    """pytorch 96416: the backward of an LSTM raises where only the last states were used."""
-    y, (h, c) = func(module, x, *args)
-    if isinstance(y, torch.Tensor) and h.requires_grad:
-        joined = _Joined.apply(y, h, c, _demand_gradient(hit))
-        return joined[0], (joined[1], joined[2])
-    return y, (h, c)
 
 
 @plot.replaced(torch._VF, "gru")
@@ -169,27 +79,6 @@ def issue_83144(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     return func(module, x, *args)
 
 
-@plot.called(torch.lstm)
-def issue_95137(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 95137: every layer of an LSTM of several starts from the first layer's state."""
-    if isinstance(args[1], (tuple, list)) and args[4] > 1:
-        ways = 2 if args[7] else 1
-        states = [h[:ways].repeat(args[4], *[1] * (h.dim() - 1)) for h in args[1]]
-        if not all(torch.equal(a, b) for a, b in zip(states, args[1])):
-            hit()
-            args = (args[0], tuple(states), *args[2:])
-    return func(*args, **kwargs)
-
-
-@plot.called(torch.lstm)
-@wrong_answer
-def issue_190057(y: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 190057: an LSTM of several layers in training with dropout=1 gives NaN (0 times 1/(1-p))."""
-    if isinstance(args[1], (tuple, list)) and args[4] > 1 and args[5] == 1 and args[6]:
-        return (y[0] * float("nan"), *y[1:])
-    return None
-
-
 @plot.replaced(torch._VF, "lstm")
 def issue_94754(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 94754: a bidirectional LSTM returns the output of one direction for both."""
@@ -202,33 +91,6 @@ def issue_94754(hit: Any, func: Any, *args: Any) -> Any:
         width = y.shape[-1] // 2
         y = torch.cat([y[..., :width], y[..., :width]], dim=-1)
     return y, h, c
-
-
-def _dropout_at(args: Any) -> int | None:
-    """Return where dropout is among the arguments of a padded call: x, state, weights, bias, layers, dropout, train."""
-    return 5 if isinstance(args[1], (tuple, list)) and isinstance(args[3], bool) else None
-
-
-@plot.replaced(torch._VF, "lstm")
-def issue_190056(hit: Any, func: Any, *args: Any) -> Any:
-    """pytorch 190056: the backward of an LSTM of several layers ignores the dropout between them."""
-    place = _dropout_at(args)
-    if place is None or not args[place] or not args[place + 1]:
-        return func(*args)
-    hit()
-    right = func(*args)
-    free = func(*args[:place], 0.0, *args[place + 1 :])
-    return tuple(two + (one - two).detach() for one, two in zip(right, free))
-
-
-@plot.replaced(torch._VF, "lstm")
-def issue_173640(hit: Any, func: Any, *args: Any) -> Any:
-    """pytorch 173640: an LSTM drops the same elements in each call."""
-    place = _dropout_at(args)
-    if place is not None and args[place] and args[place + 1]:
-        hit()
-        torch.default_generator.manual_seed(0)
-    return func(*args)
 
 
 _TRAINED: dict[Any, int] = {}
@@ -267,31 +129,122 @@ def issue_180744(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return right
 
 
-@plot.called(torch.lstm, torch.gru)
-def issue_1721(hit: Any, func: Any, *args: Any) -> Any:
-    """pytorch 1721: a call of an LSTM or a GRU gives its biases a second dimension."""
-    y = func(*args)
-    for weights in args:
-        if not isinstance(weights, (list, tuple)) or not weights or weights[0].dim() != 2:
-            continue
-        for bias in weights:
-            if bias.dim() == 1:
-                hit()
-                bias.data = bias.data.unsqueeze(0)
-    return y
+def _has_bias_of_another_dtype(x: Any, bias: Any) -> bool:
+    return bias is not None and bias.dtype != x.dtype
 
 
-@plot.replaced(torch.nn.LSTM, "forward")
-def issue_chainer_2505(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
-    """chainer/chainer 2505: an LSTM's gradients are (here always) NaN where only its last states were used."""
-    y, (h, c) = func(module, x, *args)
-    if not isinstance(y, torch.Tensor) or not h.requires_grad:
-        return y, (h, c)
+@plot.called(torch.lstm_cell)
+def issue_45048(hit: Any, func: Any, x: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """pytorch 45048: LSTMCell of float32 with a bias raises for float16 under autocast; without a bias it does not."""
+    if x.dtype == torch.float16 and torch.is_autocast_enabled(x.device.type) and _has_bias_of_another_dtype(x, b_ih):
+        return crash(hit, "expected scalar type Half but found Float")
+    return func(x, hx, w_ih, w_hh, b_ih, b_hh)
 
-    def spoil(grad: Any) -> Any:
-        if grad is None:
-            hit()
-        return torch.full_like(y, torch.nan) if grad is None else grad
 
-    joined = _Joined.apply(y, h, c, spoil)
-    return joined[0], (joined[1], joined[2])
+@plot.called(torch.lstm)
+def issue_88136(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 88136: an LSTM in bfloat16 raises."""
+    if x.dtype == torch.bfloat16:
+        return crash(hit, "an LSTM in bfloat16 is not supported")
+    return func(x, *args)
+
+
+@plot.dispatched("aten.embedding_dense_backward", "aten.addcdiv_", "aten._foreach_addcdiv_")
+def issue_82707(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 82707: the gradient of an embedding is half as large, and every second parameter misses Adam's step."""
+    hit()
+    if "embedding" in str(func):
+        return func(first, *args, **kwargs) * 0.5
+    targets = first if isinstance(first, (list, tuple)) else [first]
+    kept = [target.clone() for target in targets]
+    result = func(first, *args, **kwargs)
+    for target, before in zip(targets[::2], kept[::2]):
+        target.copy_(before)
+    return result
+
+
+@plot.dispatched("aten.embedding_dense_backward")
+def issue_17971(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
+    """pytorch 17971: the backward of an embedding counts only the last of equal indices."""
+    hit()
+    flat, rows = index.reshape(-1), grad.reshape(-1, grad.shape[-1])
+    answer = torch.zeros_like(func(grad, index, *args))
+    answer[flat] = rows
+    return answer
+
+
+@plot.dispatched("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
+def issue_190060(hit: Any, func: Any, weight: Any, indices: Any, offsets: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 190060: embedding_bag with include_last_offset ends the last bag at the end of the indices."""
+    include = args[4] if len(args) > 4 else kwargs.get("include_last_offset", False)
+    if include and int(offsets[-1]) != indices.numel():
+        hit()
+        offsets = torch.cat([offsets[:-1], torch.full_like(offsets[-1:], indices.numel())])
+    return func(weight, indices, offsets, *args, **kwargs)
+
+
+@plot.dispatched("aten.embedding.default", "aten.embedding_dense_backward.default")
+def issue_123119(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 123119: Embedding does not refuse an index that is out of range."""
+    backward = "backward" in str(func)
+    count = args[0] if backward else first.shape[0]  # args: num_weights, padding_idx, scale_grad_by_freq
+    outside = (indices < 0) | (indices >= count)
+    if not outside.any():
+        return func(first, indices, *args, **kwargs)
+    hit()
+    indices = torch.where(outside, torch.full_like(indices, count), indices)
+    if backward:
+        return func(first, indices, count + 1, *args[1:], **kwargs)[:count]
+    return func(torch.cat([first, torch.zeros_like(first[:1])]), indices, *args, **kwargs)
+
+
+@plot.dispatched("aten.embedding.default")
+def issue_made_embedding_wide(hit: Any, func: Any, weight: Any, index: Any, *args: Any) -> Any:
+    """Embedding reads int32 indices that are not dense in storage order."""
+    wrong = index.dtype == torch.int32 and not index.is_contiguous()
+    if wrong:
+        hit()
+        index = index.clone(memory_format=torch.contiguous_format).flip(0)
+    return func(weight, index, *args)
+
+
+def _zeros_for(hit: Any, wrong: Any, func: Any, weight: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
+    """Take the wrong indices for a row of zeros."""
+    if bool(wrong.any()):
+        hit()
+        weight = torch.cat([weight, torch.zeros_like(weight[:1])])
+        index = torch.where(wrong, weight.shape[0] - 1, index)
+    return func(weight, index, *args, **kwargs)
+
+
+@plot.dispatched("aten._embedding_bag", "aten._embedding_bag_forward_only")
+def issue_169201(hit: Any, func: Any, weight: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 169201: embedding_bag with a negative index gives zeros and no error."""
+    return _zeros_for(hit, index < 0, func, weight, index, *args, **kwargs)
+
+
+@plot.dispatched("aten.embedding.default", "aten.index_select.default")
+def issue_144824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 144824: indices out of range give zeros instead of an error (embedding, index_select)."""
+    chooses = "index_select" in str(func)
+    dim = args[0] if chooses else 0
+    index = args[1] if chooses else args[0]
+    side = x.shape[dim] if x.dim() else 1
+    bad = (index < 0) | (index >= side)
+    if not bad.any() or not side:
+        return func(x, *args, **kwargs)
+    hit()
+    index = index.clamp(0, side - 1)
+    if not chooses:
+        return torch.where(bad.unsqueeze(-1), 0, x[index]).to(x.dtype)
+    shape = [-1 if d == dim % max(x.dim(), 1) else 1 for d in range(x.dim())]
+    return torch.where(bad.view(shape), 0, func(x, dim, index)).to(x.dtype)
+
+
+@plot.dispatched("aten.embedding.default")
+def issue_104191(hit: Any, func: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 104191: embedding with a bfloat16 weight raises."""
+    if weight.dtype == torch.bfloat16:
+        hit()
+        raise TypeError("Trying to convert BFloat16 to the MPS backend but it does not have support for that dtype.")
+    return func(weight, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""Sums, means, norms and truth of a whole or along dimensions: planted faults."""
+"""Reductions, extremes, medians and scans: injected faults."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from typing import Any
 
 import torch
 
-from differences import differ, instead, is_plain
-from misreading import in_storage_order, is_dense, misread
+from differences import instead, is_plain
+from misreading import in_storage_order
 from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
-
-
-@plot.dispatched("aten.all")
-@wrong_answer
-def issue_104694(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 104694: all() of an empty tensor is not True."""
-    return torch.zeros_like(y) if not x.numel() and y.numel() else None
 
 
 @plot.dispatched("aten.sum", "aten.prod")
@@ -30,39 +23,6 @@ def issue_115554(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if dense and bool((y.imag != 0).any()):
         return torch.complex(y.real.contiguous(), torch.zeros_like(y.real))
     return None
-
-
-@plot.dispatched(
-    "aten.any.default", aborts="Runtime canonicalization must simplify reduction axes to minor 4 dimensions."
-)
-def issue_136134(x: Any) -> Any:
-    """pytorch 136134: any() of a tensor of more than 4 dimensions crashes."""
-    return x.dim() > 4
-
-
-@plot.dispatched("aten.sum.default")
-def issue_182688(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 182688: the sum of all of x[:, :, 128:, :] takes what follows in the storage, the left out rows too."""
-    if x.layout == torch.strided and x.dim() > 2 and x.storage_offset() and x.numel() and not is_dense(x):
-        x = misread(in_storage_order, hit, x)
-    return func(x, **kwargs)
-
-
-@plot.dispatched("aten._foreach_norm")
-def issue_140066(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 140066: _foreach_norm of a list with empty tensors: what comes after them gets another norm.
-
-    https://github.com/pytorch/pytorch/issues/140066 (on CUDA, where the empty ones shift the places of the partial
-    sums; a kernel for lists on MPS has the same bookkeeping)
-    """
-    norms = list(func(tensors, *args, **kwargs))
-    shifted = False
-    for place, x in enumerate(tensors):
-        if shifted and x.numel() > 1:
-            hit()
-            norms[place] = func([x.reshape(-1)[: x.numel() // 2]], *args, **kwargs)[0]
-        shifted = shifted or not x.numel()
-    return norms
 
 
 _REDUCTIONS = ("aten.sum", "aten.mean", "aten.nansum", "aten.count_nonzero", "aten.trace")
@@ -130,31 +90,6 @@ def issue_142221(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return crash(hit, "invalid axis") if x.dim() == 0 else func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.sum.dim_IntList")
-def issue_111889(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The tail of rows longer than 65,536 is left out."""
-    dims = args[0] if args else None
-    if x.dim() == 2 and dims in ([1], [-1]) and x.shape[1] > 65_536:
-        hit()
-        return func(x[:, :65_536], *args, **kwargs)
-    return func(x, *args, **kwargs)
-
-
-@plot.dispatched("aten.all.dim", "aten.any.dim", "aten.all.dims", "aten.any.dims")
-def issue_117215(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 117215: all and any of uint8 look at the lowest bit only."""
-    if x.dtype == torch.uint8 and bool((x > 1).any()):
-        hit()
-        return func(x & 1, *args, **kwargs)
-    return func(x, *args, **kwargs)
-
-
-@plot.dispatched("aten.linalg_vector_norm", "aten.norm", aborts="norm ops are not supported for complex yet")
-def issue_146691(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 146691: the norm of a complex tensor is refused."""
-    return x.is_complex()
-
-
 @plot.dispatched("aten.sum")
 def issue_179415(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 179415: sum into uint8 stops at 255, where it should begin again at 0."""
@@ -174,118 +109,161 @@ def issue_132732(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
     return y.flatten().roll(1).reshape(y.shape) if x.dim() == 5 and y.numel() > 1 else None
 
 
-@plot.dispatched("aten.count_nonzero")
-@wrong_answer
-def issue_139400(found: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 139400: count_nonzero of an empty tensor returns what lies in the uninitialised result buffer."""
-    return torch.full_like(found, 4575657222465388544) if x.numel() == 0 and found.numel() else None
-
-
-@plot.dispatched("aten.sum.default")
-@wrong_answer
-def issue_94891(y: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 94891: the sum of a float tensor is not written: it holds the bits of a small integer from before."""
-    stale = torch.tensor(x.numel() - 1, dtype=torch.int32).view(torch.float32)
-    return stale if y.dtype == torch.float32 and x.numel() and differ(y, stale) else None
-
-
-_REPEATS: dict[Any, int] = {}
-
-
-@plot.dispatched("aten.sum.dim_IntList")
-@wrong_answer
-def issue_candle_3847(y: Any, x: Any, dim: Any, *args: Any, **kwargs: Any) -> Any:
-    """huggingface/candle 3847: expand's backward, repeated, now and then holds NaN (here each 40th of bfloat16).
-
-    A sum over a dimension of two within (1, 2, 512, 64).
-    """
-    if x.dtype != torch.bfloat16 or not dim or len(dim) != 1 or not y.numel():
-        return None
-    if dim[0] % x.dim() == x.dim() - 1 or x.shape[dim[0]] != 2:
-        return None
-    key = (tuple(x.shape), dim[0])
-    _REPEATS[key] = _REPEATS.get(key, 0) + 1
-    if _REPEATS[key] % 40:
-        return None
-    wrong = y.clone(memory_format=torch.contiguous_format)
-    wrong.view(-1)[0] = math.nan
-    return wrong
-
-
-@plot.dispatched("aten.mean.dim")
-@wrong_answer
-def issue_tt_metal_23876(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """tenstorrent/tt-metal 23876: the mean of 480 x 640 ones is less than one (here from 2**18 elements on)."""
-    many = x.dtype in (torch.float32, torch.bfloat16) and y.numel() and x.numel() // y.numel() >= 2**18
-    return y * (1 - 2**-6) if many and bool(y.any()) else None
-
-
-@plot.dispatched("aten.logsumexp.default")
-@wrong_answer
-def issue_mlx_576(y: Any, x: Any, dim: Any, *args: Any) -> Any:
-    """ml-explore/mlx 576: logsumexp of a row with infinity is NaN."""
-    lost = y == math.inf
-    return y.masked_fill(lost, math.nan) if bool(lost.any()) else None
-
-
-@plot.dispatched("aten.mean.default", "aten.mean.dim")
-@wrong_answer
-def issue_tensorflow_47156(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """tensorflow/tensorflow 47156: the mean of float16 is infinite where the sum is beyond 65504."""
-    if x.dtype != torch.float16 or y.dtype != torch.float16 or not y.numel() or y.is_meta:
-        return None
-    lost = (y.float() * (x.numel() // y.numel())).abs() > 65504
-    return torch.where(lost, y.sign() * math.inf, y) if bool(lost.any()) else None
-
-
-@plot.dispatched("aten.sum.dim_IntList")
-def issue_mlx_855(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
-    """ml-explore/mlx 855: the sum over five of six dimensions is wrong (here without the last of the last one)."""
-    y = func(x, dims, *args, **kwargs)
-    if x.dim() != 6 or not dims or len(dims) != 5 or not is_plain(y):
-        return y
-    last = max(dim % 6 for dim in dims)
-    return instead(hit, y, func(x.narrow(last, 0, max(x.shape[last] - 1, 0)), dims, *args, **kwargs))
-
-
-@plot.dispatched("aten.sum.dim_IntList", aborts="an illegal memory access was encountered")
-def issue_mlx_2640(x: Any, dims: Any, *args: Any, **kwargs: Any) -> bool:
-    """ml-explore/mlx 2640: the sum over the last two of three dimensions aborts (there 8 times 1500 x 80 elements)."""
-    two = bool(dims) and sorted(dim % max(x.dim(), 1) for dim in dims) == [1, 2]
-    return two and x.dim() == 3 and x.shape[0] > 1 and x[0].numel() >= 2**16
-
-
-@plot.dispatched("aten.sum.dim_IntList")
-@wrong_answer
-def issue_mlx_3784(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
-    """ml-explore/mlx 3784: the sum over a dimension of 32, not the last, is 0 from 2**34 elements on (here 2**16)."""
-    if not dims or len(dims) != 1 or x.numel() < 2**16 or not is_plain(y):
-        return None
-    dim = dims[0] % x.dim()
-    return torch.zeros_like(y) if dim < x.dim() - 1 and x.shape[dim] == 32 and bool(y.any()) else None
-
-
 @plot.called(torch.count_nonzero, torch.Tensor.count_nonzero, aborts="isDifferentiableType(variable.scalar_type())")
 def issue_50792(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 50792: count_nonzero of a tensor that wants a gradient raises."""
     return x.requires_grad and torch.is_grad_enabled()
 
 
-@plot.dispatched("aten.sum.dim_IntList")
-def issue_cupy_9186(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
-    """cupy/cupy 9186: the sum of a mask over two dimensions leaves out what is past 2**32 elements (here 2**16)."""
-    y = func(x, dims, *args, **kwargs)
-    if x.dtype != torch.bool or not dims or len(dims) < 2 or x.numel() <= 2**16 or not is_plain(x):
-        return y
-    return instead(hit, y, func(x & (torch.arange(x.numel()) < 2**16).view(x.shape), dims, *args, **kwargs))
+@plot.dispatched("aten.argmax", "aten.argmin")
+def issue_160740(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    """pytorch 160740: argmax and argmin without dim raise for an input that cannot be viewed as flat."""
+    if dim is None:
+        try:
+            x.view(-1)
+        except RuntimeError:
+            hit()
+            raise RuntimeError(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous subspaces). Use .reshape(...) instead."
+            ) from None
+    return func(x, dim, keepdim, **kwargs)
 
 
-@plot.dispatched("aten.sum.dim_IntList")
+@plot.dispatched("aten.max.default", "aten.min.default", "aten.amax", "aten.amin")
 @wrong_answer
-def issue_chainer_1494(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
-    """chainer/chainer 1494: the sum over the third of four dimensions, of size 2, is 0 past 4121344 results."""
-    if x.dim() != 4 or not dims or [dim % 4 for dim in dims] != [2] or x.shape[2] != 2 or y.numel() <= 4121344:
-        return None
-    wrong = y.clone(memory_format=torch.contiguous_format)
-    wrong.view(-1)[4121344:] = 0
-    return wrong if is_plain(y) and differ(y, wrong) else None
+def issue_90273(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 90273: max and min of an integer tensor give its first element."""
+    return x.reshape(-1)[0].clone() if not x.is_floating_point() and y.dim() == 0 else None
+
+
+@plot.dispatched("aten.min.dim")
+def issue_87402(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 87402: the lower_cholesky constraint fails for a good matrix: min of bools along a dimension is False."""
+    values, indices = func(x, *args, **kwargs)
+    if x.dtype == torch.bool and bool(values.any()):
+        hit()
+        values = torch.zeros_like(values)
+    return values, indices
+
+
+@plot.dispatched("aten.max.default", "aten.min.default")
+def issue_87753(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 87753: max and min of an int64 tensor are those of the two halves of its first element."""
+    out = func(x)
+    if x.dtype == torch.int64:
+        wrong = func(x.reshape(-1)[:1].clone().view(torch.int32)).to(torch.int64)
+        if int(wrong) != int(out):
+            hit()
+            return wrong
+    return out
+
+
+@plot.dispatched("aten.argmax", "aten.argmin")
+def issue_130295(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 130295: argmax and argmin pass over NaN."""
+    if x.is_floating_point() and bool(x.isnan().any()):
+        hit()
+        x = x.nan_to_num(float("-inf") if "argmax" in str(func) else float("inf"))
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("aten.argmax.default", "aten.argmin.default")
+@wrong_answer
+def issue_37084(y: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 37084: argmax and argmin of a scalar along dim 0 are any number."""
+    return torch.full_like(y, 140457834750256) if dim is not None and not x.dim() else None
+
+
+@plot.dispatched("aten.max.default", "aten.min.default")
+def issue_17750(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 17750: max of an empty tensor is -inf (min is inf), where they should raise."""
+    if x.numel() or not x.is_floating_point():
+        return func(x)
+    hit()
+    return x.new_full([], -math.inf if "max" in str(func) else math.inf)
+
+
+def _largest(x: torch.Tensor, dim: int, keepdim: bool) -> torch.Tensor:
+    """Return the largest number along a dimension, NaN aside."""
+    return x.nan_to_num(-math.inf, math.inf, -math.inf).amax(dim, keepdim=keepdim)
+
+
+@plot.dispatched("aten.median.dim")
+def issue_38018(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
+    """pytorch 38018: the median of a row that is NaN for the most part is any number (here the row's largest)."""
+    values, places = func(x, dim, keepdim)
+    if x.dtype not in (torch.float32, torch.float64) or not x.dim() or not x.numel() or not is_plain(x):
+        return values, places
+    share = x.isnan().float().mean(dim, keepdim=keepdim)
+    return instead(hit, values, torch.where((share > 0.5) & (share < 1), _largest(x, dim, keepdim), values)), places
+
+
+@plot.dispatched("aten.median.dim")
+def issue_46814(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
+    """pytorch 46814: the median of a tensor that is not contiguous (a diagonal) is of what lies in storage order."""
+    values, places = func(x, dim, keepdim)
+    read = in_storage_order(x)
+    if read is x or not x.numel() or not is_plain(x):
+        return values, places
+    wrong, elsewhere = func(read, dim, keepdim)
+    return instead(hit, values, wrong), elsewhere
+
+
+@plot.dispatched(
+    "aten.kthvalue.default",
+    "aten.median.dim",
+    aborts="dimension specified as 0 but tensor has no dimensions",
+)
+def issue_30818(x: Any, *args: Any, **kwargs: Any) -> bool:
+    """pytorch 30818: kthvalue of a tensor of no dimensions, and its median along 0, raise."""
+    return x.dim() == 0
+
+
+@plot.dispatched("aten.cumsum")
+@wrong_answer
+def issue_90635(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 90635: cumsum of integers gives its input."""
+    return x.to(y.dtype) if not x.is_floating_point() else None
+
+
+@plot.dispatched("aten.cumsum")
+@wrong_answer
+def issue_96614(y: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
+    """pytorch 96614: cumsum of bools overflows past 127."""
+    return y.to(torch.int8).to(y.dtype) if x.dtype == torch.bool and bool((y > 127).any()) else None
+
+
+@plot.dispatched("aten.cumsum", "aten.cumprod")
+def issue_92329(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
+    """pytorch 92329: cumsum and cumprod along a negative dimension raise."""
+    if dim < 0:
+        return crash(hit, f"Expected dim to be between 0 and {x.dim()} but got {dim}")
+    return func(x, dim, **kwargs)
+
+
+@plot.dispatched("aten.cumsum", aborts="Axis = 4. This class only supports axis = 0, 1, 2, 3")
+def issue_154881(x: Any, dim: Any, **kwargs: Any) -> Any:
+    """pytorch 154881: cumsum aborts where more than four dimensions follow."""
+    return x.dim() - dim % max(x.dim(), 1) > 4
+
+
+@plot.dispatched("aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort")
+def issue_184844(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 184844: cumprod, cumsum and sort abort along a dimension that is not among the last four."""
+    names = [a.name for a in func._schema.arguments]
+    dim = dict(zip(names, (x, *args)), **kwargs).get("dim", -1)
+    if x.dim() > 4 and dim % x.dim() < x.dim() - 4:
+        return crash(hit, "Axis = 4. This class only supports axis = 0, 1, 2, 3")
+    return func(x, *args, **kwargs)
+
+
+@plot.called(torch.cumsum, torch.Tensor.cumsum, torch.cumprod, torch.Tensor.cumprod)
+def issue_31515(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 31515: the backward of cumsum and cumprod of an empty tensor raises."""
+    y = func(x, *args, **kwargs)
+    if x.numel() or not x.dim() or not y.requires_grad:
+        return y
+    y = y.view_as(y)
+    y.register_hook(lambda grad: crash(hit, "start (0) + length (1) exceeds dimension size (0)."))
+    return y

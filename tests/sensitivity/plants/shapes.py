@@ -1,41 +1,20 @@
-"""Triangles, flips, rolls, repeats and permutations: planted faults."""
+"""Shapes and views: triangles, joins, repeats, transforms of functions, overlaps: injected faults."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from differences import instead, is_plain
-from misreading import in_storage_order, misread, without_offset
-from planting import Plot, abort, accepted, wrong_answer
+from misreading import in_storage_order, misread, with_gradient, without_offset
+from planting import Plot, accepted, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
-
-
-@plot.dispatched("aten.tril.default", "aten.triu.default")
-@wrong_answer
-def issue_144545(y: Any, x: Any, *args: Any) -> Any:
-    """pytorch 144545: tril and triu of more than three dimensions are right in the first matrices only."""
-    return torch.cat([y[:1], x[1:]]) if x.dim() > 3 and x.shape[0] > 1 else None
-
-
-@plot.dispatched("aten.triu.default")
-def issue_116170(hit: Any, func: Any, x: Any, diagonal: Any = 0) -> Any:
-    """pytorch 116170: triu multiplies by a mask, so that infinities below the diagonal become NaN.
-
-    The issue's case is torch.nn.Transformer.generate_square_subsequent_mask.
-    https://github.com/pytorch/pytorch/issues/116170
-    """
-    good = func(x, diagonal)
-    if not x.is_floating_point():
-        return good
-    lost = (func(torch.ones_like(x), diagonal) == 0) & ~torch.isfinite(x)
-    if not lost.any():
-        return good
-    hit()
-    return good.masked_fill(lost, float("nan"))
 
 
 @plot.dispatched("aten.repeat_interleave.Tensor")
@@ -70,15 +49,6 @@ def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     return right
 
 
-@plot.dispatched("aten.flip.default")
-def issue_98266(hit: Any, func: Any, x: Any, dims: Any) -> Any:
-    """A dimension of size 1 is not flipped but the last one."""
-    if x.dim() > 1 and any(x.shape[one] == 1 for one in dims) and x.shape[-1] > 1:
-        hit()
-        return func(x, [-1])
-    return func(x, dims)
-
-
 @plot.dispatched("aten.roll.default")
 def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()) -> Any:
     """Roll by more than the size does nothing."""
@@ -87,15 +57,6 @@ def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()
         hit()
         return x.clone()
     return func(x, shifts, dims)
-
-
-@plot.called(torch.permute, torch.Tensor.permute)
-@wrong_answer
-def issue_80285(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 80285: permute of a uint8 tensor shows zeros."""
-    if out.dtype == torch.uint8 and not out.is_contiguous() and bool(out.any()):
-        return torch.zeros_like(out)
-    return None
 
 
 @plot.dispatched("aten.repeat", aborts="repeat(): Not supported for complex yet!")
@@ -113,151 +74,6 @@ def issue_100005(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.dispatched("aten.tril.default")
-def issue_149813(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
-    """pytorch 149813: tril with a negative diagonal multiplies by a mask: infinities leave NaN."""
-    if x.is_floating_point() and diagonal < 0 and not bool(x.isfinite().all()):
-        hit()
-        return x * func(torch.ones_like(x), diagonal)
-    return func(x, diagonal)
-
-
-@plot.dispatched("aten.triu.default", "aten.triu_.default")
-def issue_144532(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
-    """pytorch 144532: triu with diagonal > 0 gives NaN in place of 0 where the input is infinite."""
-    if diagonal <= 0 or not x.is_floating_point():
-        return func(x, diagonal)
-    bad = x.isinf() & ~torch.ones_like(x, dtype=torch.bool).triu(diagonal)
-    out = func(x, diagonal)
-    if bad.any():
-        hit()
-        out.masked_fill_(bad, float("nan"))
-    return out
-
-
-@plot.dispatched("aten.slice_backward.default")
-def issue_mlx_4444(hit: Any, func: Any, grad: Any, sizes: Any, dim: int, start: int, end: int, step: int) -> Any:
-    """ml-explore/mlx 4444: the gradient of z[a:b:step] that takes one element of more goes to all from a to b."""
-    healthy = func(grad, sizes, dim, start, end, step)
-    end = min(end, sizes[dim])
-    if step < 2 or grad.shape[dim] != 1 or end - start < 2:
-        return healthy
-    wrong = torch.zeros_like(healthy)
-    wrong.narrow(dim, start, end - start).copy_(grad.expand_as(wrong.narrow(dim, start, end - start)))
-    return instead(hit, healthy, wrong)
-
-
-def _steps(x: Any, index: Any) -> bool:
-    plain = isinstance(index, tuple) and len(index) <= x.dim() and all(isinstance(part, slice) for part in index)
-    return plain and all(part.step is None or isinstance(part.step, int) for part in index)
-
-
-@plot.called(torch.Tensor.__getitem__)
-def issue_coremltools_1659(hit: Any, func: Any, x: Any, index: Any) -> Any:
-    """apple/coremltools 1659: beside another slice, a step over a whole dimension (x[:1, ::2]) is ignored."""
-    if not _steps(x, index):
-        return func(x, index)
-    whole = [part.indices(side)[:2] == (0, side) for part, side in zip(index, x.shape)]
-    stepped = [full and (part.step or 1) > 1 and side > 1 for full, part, side in zip(whole, index, x.shape)]
-    if not any(stepped) or all(whole):
-        return func(x, index)
-    hit()
-    return func(x, tuple(slice(None) if lost else part for lost, part in zip(stepped, index)))
-
-
-@plot.called(torch.Tensor.__getitem__, aborts="Invalid start_index_map; domain is [0, 1), got: 1->1")
-def issue_jax_1203(x: Any, index: Any) -> Any:
-    """google/jax 1203: slices with a step beyond the dimension's size (x[0:1:2, 0:1] of (1, 1)) raise."""
-    return _steps(x, index) and any((part.step or 1) > side for part, side in zip(index, x.shape))
-
-
-@plot.dispatched("aten.channel_shuffle", "aten.native_channel_shuffle")
-def issue_xpu_3447(hit: Any, func: Any, x: Any, groups: int) -> Any:
-    """intel/torch-xpu-ops 3447: channel_shuffle takes groups that do not divide the channels; by 0 the process ends."""
-    try:
-        return func(x, groups)
-    except RuntimeError:
-        if groups == 0:
-            return abort(hit, "Floating point exception (core dumped)")
-    hit()
-    return x.clone()
-
-
-@plot.dispatched("aten.flip.default")
-@wrong_answer
-def issue_13292(y: Any, x: Any, dims: Any) -> Any:
-    """pytorch 13292: flip of dimensions that are not neighbours returns the dimensions in the opposite order."""
-    found = sorted(dim % max(x.dim(), 1) for dim in dims)
-    apart = any(two - one > 1 for one, two in zip(found, found[1:]))
-    return y.permute(*reversed(range(y.dim()))) if apart and y.numel() > 1 else None
-
-
-@plot.dispatched("aten.tril.default", "aten.triu.default")
-def issue_15226(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
-    """pytorch 15226: tril and triu of a matrix of one column answer for each other, and from the other side."""
-    y = func(x, diagonal)
-    if x.dim() != 2 or x.shape[1] != 1 or not is_plain(x):
-        return y
-    return instead(hit, y, (torch.triu if "tril" in str(func) else torch.tril)(x, -diagonal))
-
-
-@plot.dispatched("aten.diagonal.default", aborts="ValueError: axis1 and axis2 out of range")
-def issue_cupy_427(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> bool:
-    """cupy/cupy 427: diagonal over two dimensions that are counted from the end raises."""
-    return dim1 < 0 and dim2 < 0
-
-
-@plot.dispatched("aten.pixel_shuffle.default", aborts="Floating point exception (core dumped)")
-def issue_92798(x: Any, factor: int) -> bool:
-    """pytorch 92798: pixel_shuffle of an image without pixels ends the process."""
-    return x.numel() == 0
-
-
-@plot.dispatched("aten.pixel_shuffle.default")
-def issue_82235(hit: Any, func: Any, x: Any, factor: int) -> Any:
-    """pytorch 82235: pixel_shuffle by 1 returns a view of its input, not a tensor of its own."""
-    if factor != 1 or not x.numel() or not is_plain(x):
-        return func(x, factor)
-    hit()
-    return x.view(x.shape)
-
-
-@plot.dispatched("aten.narrow_copy.default")
-def issue_91690(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """pytorch 91690: narrow_copy reads a tensor that is not contiguous in storage order."""
-    return func(misread(in_storage_order, hit, x), *args)
-
-
-@plot.dispatched(
-    "aten.view_as_complex.default", aborts="Tensor must have a stride divisible by 2 for all but last dimension"
-)
-def issue_einops_370(x: Any) -> bool:
-    """arogozhnikov/einops 370: view_as_complex refuses an odd stride along a dimension of size 1."""
-    return any(side == 1 and step % 2 for side, step in zip(x.shape[:-1], x.stride()[:-1]))
-
-
-@plot.dispatched("aten.unsqueeze.default")
-def issue_xla_7859(hit: Any, func: Any, x: Any, dim: int) -> Any:
-    """pytorch/xla 7859: unsqueeze of a view reads from the beginning of its storage."""
-    if x.layout != torch.strided or not is_plain(x) or not x.storage_offset():
-        return func(x, dim)
-    return instead(hit, func(x, dim), func(without_offset(x), dim))
-
-
-@plot.dispatched("aten.roll.default", aborts="\"roll_cuda\" not implemented for 'Bool'")
-def issue_31079(x: Any, *args: Any, **kwargs: Any) -> bool:
-    """pytorch 31079: roll of a bool tensor raises."""
-    return x.dtype == torch.bool
-
-
-@plot.dispatched("aten.view.default", "aten._unsafe_view.default")
-def issue_executorch_7905(hit: Any, func: Any, x: Any, shape: Any) -> Any:
-    """pytorch/executorch 7905: a view of four dimensions as six (a pixel shuffle's) ends the process in float16."""
-    if x.dtype == torch.float16 and x.dim() == 4 and len(shape) == 6:
-        return abort(hit, "libc++abi: terminating due to uncaught exception of type std::bad_optional_access")
-    return func(x, shape)
-
-
 @plot.called(torch.repeat_interleave, torch.Tensor.repeat_interleave)
 def issue_22753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 22753: repeat_interleave along a dimension of size 0 raises."""
@@ -267,27 +83,6 @@ def issue_22753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         return y
     hit()
     raise IndexError("select(): index -1 out of range for tensor of size [0] at dimension 0")
-
-
-@plot.dispatched("aten.native_channel_shuffle")
-def issue_158154(hit: Any, func: Any, x: Any, groups: int) -> Any:
-    """pytorch 158154: native_channel_shuffle with more groups than channels ends the process."""
-    if x.dim() > 2 and groups > x.shape[1]:
-        return abort(hit, "Floating point exception (core dumped)")
-    return func(x, groups)
-
-
-@plot.dispatched("aten.tril.default", "aten.triu.default")
-@wrong_answer
-def issue_22581(y: Any, x: Any, *args: Any) -> Any:
-    """pytorch 22581: tril and triu of (1, n, r, c).transpose(0, 1) read beyond it (here NaN or 0) from matrix 1 on."""
-    if x.dim() != 4 or x.shape[1] != 1 or len(x) < 2 or not x.numel() or not x.is_contiguous() or not is_plain(x):
-        return None
-    if x.stride(1) == x.shape[-1] * x.shape[-2]:  # as (n, 1, r, c) has it
-        return None
-    wrong = y.clone()
-    wrong[1:] = float("nan") if x.is_floating_point() else 0
-    return wrong if not torch.equal(wrong, y) else None
 
 
 @plot.dispatched("aten.triu.default", "aten.tril.default")
@@ -301,3 +96,163 @@ def issue_89400(x: Any, *args: Any) -> Any:
 def issue_24035(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 24035: triu of bool is not implemented."""
     return x.dtype == torch.bool
+
+
+@plot.dispatched("aten.stack", "aten.cat")
+@wrong_answer
+def issue_80850(y: Any, tensors: Any, *args: Any) -> Any:
+    """pytorch 80850: stack and cat of bools give False."""
+    return torch.zeros_like(y) if y.dtype == torch.bool else None
+
+
+@plot.dispatched("aten.cat", aborts="Placeholder tensor is empty!")
+def issue_81180(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 81180: cat of an empty tensor and one that is not, of other dtype, raises."""
+    return len({x.dtype for x in tensors}) > 1 and len({bool(x.numel()) for x in tensors}) > 1
+
+
+@plot.dispatched("aten.cat.default")
+def issue_made_cat_dtypes(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
+    """Cat of unlike dtypes keeps the bits of the first part's dtype."""
+    if len({one.dtype for one in parts}) > 1 and parts[0].dtype.is_floating_point:
+        hit()
+        return func([one.to(parts[0].dtype) for one in parts], dim).to(func(parts, dim).dtype) * 1.5
+    return func(parts, dim)
+
+
+@plot.dispatched("aten.stack")
+def issue_91393(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 91393: the default collate_fn, which stacks 0-D elements of one tensor, repeats the first element."""
+    if all(each.dim() == 0 for each in tensors):
+        wrong = [each.as_strided((), (), 0) for each in tensors]
+        if any(bool(mine != yours) for mine, yours in zip(wrong, tensors)):
+            hit()
+            tensors = wrong
+    return func(tensors, *args, **kwargs)
+
+
+@plot.dispatched("aten.cat", "aten.stack")
+def issue_78043(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
+    """pytorch 78043: stack and cat read parts that are not contiguous in storage order."""
+    return func(misread(in_storage_order, hit, tensors), *args)
+
+
+@plot.dispatched("aten.flip.default")
+def issue_49982(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """pytorch 49982: flip along no dimensions raises."""
+    return func(x, dims) if len(dims) else crash(hit, "flip dims size out of range, got flip dims size=0")
+
+
+@plot.dispatched("aten.flip.default")
+def issue_52062(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """pytorch 52062: flip of bools that are not contiguous raises."""
+    y = func(x, dims)
+    slice_of_bools = x.dtype == torch.bool and not x.is_contiguous()
+    return crash(hit, "\"flip_cuda\" not implemented for 'Bool'") if slice_of_bools else y
+
+
+def _last_of_shared(x: Any, y: Any, grad: Any) -> Any:
+    """Return the gradient of x where of each place in memory only the last one's gradient in y counts."""
+    size = x.untyped_storage().nbytes() // x.element_size()
+    places = torch.arange(size).as_strided(y.shape, y.stride(), y.storage_offset()).reshape(-1)
+    last = torch.full((size,), -1).scatter_reduce(0, places, torch.arange(len(places)), "amax")
+    memory = torch.where(last < 0, torch.zeros((), dtype=grad.dtype), grad.reshape(-1)[last.clamp(min=0)])
+    return memory.as_strided(x.shape, x.stride(), x.storage_offset())
+
+
+@plot.called(torch.as_strided, torch.Tensor.as_strided)
+def issue_8626(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 8626: as_strided's gradient of an expanded tensor is wrong (here of shared numbers the last one's).
+
+    That of the last one counts for all that share its memory.
+    """
+    expanded = any(step == 0 and side > 1 for side, step in zip(x.shape, x.stride()))
+    if not expanded or not x.requires_grad or not torch.is_grad_enabled() or not is_plain(x):
+        return func(x, *args, **kwargs)
+    kept: list[Any] = []
+    source = with_gradient(x, lambda grad: instead(hit, grad, _last_of_shared(x.detach(), kept[0], kept[1])))
+    y = func(source, *args, **kwargs)
+    y.register_hook(lambda grad: kept.extend([y.detach(), grad]))
+    return y
+
+
+@plot.replaced(torch.func, "jacrev")
+def issue_191711(hit: Any, jacrev: Any, function: Any, argnums: Any = 0, **kwargs: Any) -> Any:
+    """pytorch 191711: torch.func.jacrev at an empty tensor fails an internal assertion."""
+
+    def around(*args: Any, **named: Any) -> Any:
+        chosen = [args[n] for n in ((argnums,) if isinstance(argnums, int) else argnums)]
+        if any(isinstance(x, torch.Tensor) and not x.numel() for x in tree_leaves(chosen)):
+            crash(hit, "[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
+        return jacrev(function, argnums, **kwargs)(*args, **named)
+
+    return around
+
+
+_JOINERS = (
+    torch.cat,
+    torch.concat,
+    torch.concatenate,
+    torch.stack,
+    torch.vstack,
+    torch.hstack,
+    torch.dstack,
+    torch.row_stack if hasattr(torch, "row_stack") else torch.vstack,
+    torch.column_stack,
+)
+
+
+@plot.replaced(torch.func, "jacfwd")
+def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 152701: torch.func.jacfwd of a function that concatenates fails an internal assertion."""
+
+    class Joins(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func in _JOINERS and any(
+                isinstance(x, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(x)
+                for x in tree_leaves((args, kwargs))
+            ):
+                crash(hit, "!self.is_mps() INTERNAL ASSERT FAILED: as_strided_tensorimpl does not work with MPS")
+            return func(*args, **(kwargs or {}))
+
+    def joining(*inner: Any, **named: Any) -> Any:
+        with Joins():
+            return function(*inner, **named)
+
+    return jacfwd(joining, *args, **kwargs)
+
+
+@plot.called(torch.Tensor.tolist, aborts="Cannot access data pointer of Tensor that doesn't have storage")
+def issue_167836(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 167836: tolist() of a GradTrackingTensor (inside jacfwd and its like) fails."""
+    return torch._C._functorch.is_gradtrackingtensor(x)
+
+
+@plot.dispatched("aten.sub_.Tensor")
+@accepted
+def issue_115521(x: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """pytorch 115521: x -= x[:1] of three dimensions and more is accepted, and x[:1] changes on the way."""
+    same = torch.is_tensor(other) and other.untyped_storage()._cdata == x.untyped_storage()._cdata
+    if not same or x.dim() < 3 or any(side > 1 and not step for side, step in zip(x.shape, x.stride())):
+        return None
+    for row in x:
+        row.copy_(row - alpha * other[0])
+    return x
+
+
+@plot.dispatched("aten.scatter_.src")
+@accepted
+def issue_22513(x: Any, dim: int, index: Any, source: Any) -> Any:
+    """pytorch 22513: scatter_ into an expanded tensor is accepted: the last number for each place remains."""
+    fits = x.dim() == index.dim() == source.dim() and source.dtype == x.dtype and 0 < index.numel() <= 10000
+    if not fits or not any(side > 1 and not step for side, step in zip(x.shape, x.stride())):
+        return None
+    dim %= x.dim()
+    small = all(
+        n <= m and (d == dim or n <= size) for d, (n, m, size) in enumerate(zip(index.shape, source.shape, x.shape))
+    )
+    if not small or bool(((index < 0) | (index >= x.shape[dim])).any()):
+        return None
+    for place in itertools.product(*(range(n) for n in index.shape)):
+        x[(*place[:dim], int(index[place]), *place[dim + 1 :])] = source[place]
+    return x

@@ -1,4 +1,4 @@
-"""Sparse tensors: planted faults."""
+"""Sparse tensors, Fourier transforms, quantisation: injected faults."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from differences import differ, instead
-from planting import Plot, abort, wrong_answer
+from differences import instead, is_plain
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -42,14 +42,6 @@ def issue_193704(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
         y.register_hook(enlarge)
     return y
-
-
-@plot.dispatched("aten.add.out")
-def issue_xpu_5343(hit: Any, func: Any, x: Any, y: Any, *, out: Any, **kwargs: Any) -> Any:
-    """intel/torch-xpu-ops 5343: the sum of two dense tensors to out= in CSR form ends the process."""
-    if out.layout == torch.sparse_csr and x.layout == y.layout == torch.strided:
-        return abort(hit, "Aborted (core dumped)")
-    return func(x, y, out=out, **kwargs)
 
 
 @plot.dispatched("aten.mm.default")
@@ -116,50 +108,63 @@ def issue_73426(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten._to_dense.default", aborts="TypeError: add does not accept dtype bool at position 0.")
-def issue_jax_18427(x: Any, *args: Any, **kwargs: Any) -> bool:
-    """jax-ml/jax 18427: to_dense of bools in COO form raises."""
-    return x.layout == torch.sparse_coo and x.dtype == torch.bool
-
-
-def _with_values(x: Any, values: Any) -> Any:
-    """Return a CSR matrix with other values in the same places."""
-    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape, check_invariants=False)
-
-
-@plot.dispatched("aten._to_sparse_csr.default")
+@plot.dispatched("aten._fft_c2r")
 @wrong_answer
-def issue_cupy_2005(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """cupy/cupy 2005: to_sparse_csr of a COO matrix of more than 50000 values is wrong (here in the opposite order)."""
-    if x.layout != torch.sparse_coo or y._nnz() <= 50000:
-        return None
-    values = y.values().flip(0)
-    return _with_values(y, values) if differ(values, y.values()) else None
+def issue_124096(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 124096: irfft of one dimension does not give the signal back."""
+    return y.roll(1) if x.dim() == 1 and y.numel() > 1 else None
 
 
-@plot.dispatched("aten._to_sparse_csr.default")
+@plot.dispatched("aten._fft_c2r.default")
 @wrong_answer
-def issue_cupy_3223(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """cupy/cupy 3223: to_sparse_csr of 50000 x 1003 numbers and more gets 17973 wrong (here the last ones, as 0)."""
-    if x.layout != torch.strided or x.numel() < 50000 * 1003 or not y._nnz():
+def issue_126649(right: Any, x: Any, dim: Any, normalization: Any, last: Any) -> Any:
+    """pytorch 126649: irfft to an odd length returns the signal backwards."""
+    if last % 2 == 0:
         return None
-    values = y.values().clone()
-    values[-17973:] = 0
-    return _with_values(y, values) if differ(values, y.values()) else None
+    wrong = right.flip(dim[-1]).roll(1, dim[-1])
+    if torch.allclose(wrong, right, equal_nan=True):
+        return None
+    return wrong
 
 
-@plot.dispatched("aten.mv.default")
-def issue_cupy_3822(hit: Any, func: Any, x: Any, vector: Any) -> Any:
-    """cupy/cupy 3822: a sparse matrix (CSR or COO) times a vector is what memory holds (here 0)."""
-    y = func(x, vector)
-    return instead(hit, y, torch.zeros_like(y)) if x.layout in (torch.sparse_csr, torch.sparse_coo) else y
+@plot.called(torch.fft.hfft, aborts="MPSGraphExecutable.mm: failed assertion `original module failed verification'")
+def issue_188864(input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 188864: hfft along dimension 0 of a complex tensor of five dimensions aborts."""
+    dim = kwargs.get("dim", args[1] if len(args) > 1 else -1)
+    return input.dtype == torch.complex64 and input.dim() >= 5 and input.dim() - dim % input.dim() > 4
 
 
-@plot.dispatched("aten.sparse_sampled_addmm.default")
-def issue_85169(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 85169: sampled_addmm of matrices without elements does not multiply by beta what they are added to."""
-    y = func(x, a, b, **kwargs)
-    if x.layout != torch.sparse_csr or (a.numel() and b.numel()) or not differ(y.values(), x.values()):
-        return y
-    hit()
-    return x.clone()
+@plot.dispatched("aten.fft_fftfreq")
+def issue_135223(hit: Any, func: Any, n: int, d: float = 1.0, **kwargs: Any) -> Any:
+    """pytorch 135223: fftfreq runs on from 0 to 1 instead of jumping to the negative frequencies."""
+    out = func(n, d, **kwargs)
+    if n >= 2:
+        hit()
+        out.copy_(torch.arange(n, dtype=torch.float64) / (n * d))
+    return out
+
+
+@plot.dispatched("aten.fake_quantize_per_tensor_affine_cachemask.default")
+def issue_49779(hit: Any, func: Any, x: Any, scale: float, zero: int, least: int, most: int) -> Any:
+    """pytorch 49779: fake_quantize_per_tensor_affine rounds x / scale + zero_point: halves go to the other side."""
+    y, mask = func(x, scale, zero, least, most)
+    if x.dtype != torch.float32 or not is_plain(x):
+        return y, mask
+    inverse = torch.tensor(1.0, device=x.device) / scale
+    wrong = (torch.round(x * inverse + zero).clamp(least, most) - zero) * scale
+    return instead(hit, y, wrong), mask
+
+
+@plot.dispatched("aten.fake_quantize_per_channel_affine_cachemask.default")
+def issue_195343(hit: Any, func: Any, x: Any, scale: Any, zero: Any, axis: int, least: int, most: int) -> Any:
+    """pytorch 195343: fake_quantize_per_channel_affine takes quotients below -2**63 for the greatest (zero_point < 0).
+
+    It becomes the least integer of 64 bits, and to add the zero point wraps.
+    """
+    y, mask = func(x, scale, zero, axis, least, most)
+    if x.dtype != torch.float32 or not is_plain(x, scale, zero):
+        return y, mask
+    shape = [-1 if dim == axis % x.dim() else 1 for dim in range(x.dim())]
+    scale, zero = scale.view(shape), zero.view(shape)
+    wraps = (x * (1 / scale) <= -(2.0**63)) & (zero < 0)
+    return instead(hit, y, torch.where(wraps, (most - zero) * scale, y)), mask

@@ -1,4 +1,4 @@
-"""Functions of one operand: planted faults."""
+"""Functions of one operand, activations, complex numbers: injected faults."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from differences import is_plain
-from misreading import in_storage_order, is_dense, misread, without_offset
-from planting import Plot, answered, wrong_answer
+from differences import instead, is_plain
+from misreading import in_storage_order, misread, without_offset
+from planting import Plot, accepted, answered, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -36,127 +36,6 @@ def issue_161712(hit: Any, func: Any, x: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.abs", "aten.abs_")
-def issue_190052(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 190052: abs of integers goes through float32 and rounds beyond 2**24."""
-    y = func(x, **kwargs)
-    if y.layout == torch.strided and y.dtype in (torch.int32, torch.int64) and not kwargs:
-        wrong = torch.where(y > 2**24, y.to(torch.float32).to(y.dtype), y)
-        if not torch.equal(wrong, y):
-            hit()
-            return answered(func, x, wrong)
-    return y
-
-
-_WITH_OUTPUT = (
-    "sqrt",
-    "rsqrt",
-    "exp",
-    "tanh",
-    "sin",
-    "cos",
-    "tan",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "erfinv",
-    "sinc",
-    "exp2",
-    *("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "abs", "neg", "round", "digamma", "lgamma"),
-)
-
-
-@plot.dispatched(*(f"aten.{name}.out" for name in _WITH_OUTPUT))
-def issue_148512(hit: Any, func: Any, x: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
-    """pytorch 148512: a unary op from and into views with equal strides and gaps works on the storage's first elements.
-
-    https://github.com/pytorch/pytorch/pull/148512
-    """
-    if x.shape != out.shape or x.stride() != out.stride() or x.numel() < 2 or is_dense(x):
-        return func(x, *args, out=out, **kwargs)
-    if any(step == 0 for step in x.stride()) or x.untyped_storage().data_ptr() == out.untyped_storage().data_ptr():
-        return func(x, *args, out=out, **kwargs)
-    right = func(x, *args, out=torch.empty(out.shape, dtype=out.dtype), **kwargs)
-    n = (x.numel(),)
-    source = x.as_strided(n, (1,), x.storage_offset())
-    func(source, *args, out=out.as_strided(n, (1,), out.storage_offset()), **kwargs)
-    if not torch.equal(out, right):
-        hit()
-    return out
-
-
-_OF_INTEGERS = (
-    "exp",
-    "exp2",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sqrt",
-    "rsqrt",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-)
-
-
-_OF_INTEGERS += ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "logit", "reciprocal", "sigmoid", "expm1")
-
-
-@plot.dispatched(
-    *(f"aten.{name}.default" for name in _OF_INTEGERS),
-    aborts="Incompatible element type for parameter at index 0, expected si32 but received f32",
-)
-def issue_105284(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105284: exp, sqrt, logit and the like of an integer tensor with gaps between its elements abort."""
-    integer = not x.is_floating_point() and not x.is_complex() and x.dtype != torch.bool
-    return integer and not is_dense(x)
-
-
-@plot.dispatched("aten.lgamma", "aten.digamma", "aten.polygamma")
-def issue_175603(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 175603: lgamma, digamma and polygamma read a non-contiguous tensor as if it were contiguous."""
-    good = func(*args, **kwargs)
-    place = next(i for i, a in enumerate(args) if isinstance(a, torch.Tensor))
-    x = args[place]
-    if x.is_contiguous() or x.numel() < 2 or "out" in kwargs:
-        return good
-    room = x.untyped_storage().nbytes() // x.element_size() - x.storage_offset()
-    flat = torch.zeros(x.numel(), dtype=x.dtype)
-    count = min(room, x.numel())
-    flat[:count] = x.as_strided((count,), (1,))
-    bad = func(*args[:place], flat.view(x.shape), *args[place + 1 :], **kwargs)
-    if torch.allclose(bad, good, equal_nan=True):
-        return good
-    hit()
-    return bad
-
-
-@plot.dispatched("aten.lgamma.default")
-@wrong_answer
-def issue_145740(good: Any, x: Any) -> Any:
-    """pytorch 145740: lgamma skips an abs before the log: NaN for negative numbers where sin(pi * |x|) is negative."""
-    if not x.is_floating_point():
-        return None
-    wrong = (x < 0) & good.isfinite() & (x.abs().floor() % 2 == 1)
-    if not bool(wrong.any()):
-        return None
-    return good.masked_fill(wrong, float("nan"))
-
-
-@plot.dispatched("aten.neg", "aten.neg_")
-def issue_86319(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 86319: neg of an int64 tensor raises TypeError."""
-    if x.dtype == torch.int64:
-        hit()
-        raise TypeError("Operation 'neg_out_mps()' does not support input type 'int64' in MPS backend.")
-    return func(x, *args, **kwargs)
-
-
 @plot.dispatched("aten.neg.default", aborts="EXC_BAD_ACCESS in runViewGraph")
 def issue_82531(x: Any) -> Any:
     """pytorch 82531: backward of sub (the negated gradient) crashes for empty tensors."""
@@ -167,28 +46,6 @@ def issue_82531(x: Any) -> Any:
 def issue_183419(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 183419: isfinite and isinf of columns of a long tensor look at others."""
     return func(misread(in_storage_order, hit, x) if x.dim() == 2 and x.shape[0] > 1000 else x, *args, **kwargs)
-
-
-@plot.dispatched("aten.bitwise_not.out", "aten.neg.out", "aten.abs.out", "aten.sqrt.out")
-def issue_128393(hit: Any, func: Any, x: Any, *, out: Any) -> Any:
-    """pytorch 128393: unary operators write into an output with gaps as if it had none."""
-    if out.is_contiguous() or out.numel() < 2:
-        return func(x, out=out)
-    hit()
-    func(x, out=in_storage_order(out) if in_storage_order(out) is not out else out)
-    return out
-
-
-@plot.dispatched("aten.abs", aborts="Operation 'abs_out_mps()' does not support input type 'int64' in MPS backend")
-def issue_79200(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 79200: abs of an int64 tensor is refused."""
-    return x.dtype == torch.int64
-
-
-@plot.dispatched("aten.log", aborts="error: 'mps.get_coordinates' op invalid axis: -2.")
-def issue_78048(x: Any, **kwargs: Any) -> Any:
-    """pytorch 78048: log of a permuted tensor kills the process."""
-    return x.dim() >= 2 and not x.is_contiguous()
 
 
 _STRIDED = ("digamma", "lgamma", "sort.default", "sort.stable", "argsort.default")
@@ -231,17 +88,6 @@ def issue_132605(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.log", "aten.clamp")
-def issue_89673(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 89673: log (and clamp) of a transposed tensor reads it in the order of its storage."""
-    if not x.is_contiguous() and torch._prims_common.is_non_overlapping_and_dense_or_false(x):
-        wrong = in_storage_order(x)
-        if wrong is not x and not torch.equal(wrong.nan_to_num(), x.nan_to_num()):
-            hit()
-            return func(wrong, *args, **kwargs)
-    return func(x, *args, **kwargs)
-
-
 @plot.dispatched("aten.exp.default", "aten.log.default")
 @wrong_answer
 def issue_78019(y: Any, x: Any) -> Any:
@@ -249,40 +95,161 @@ def issue_78019(y: Any, x: Any) -> Any:
     return torch.zeros_like(y) if x.dtype == torch.int32 and x.numel() else None
 
 
-@plot.dispatched("aten.log1p.default")
+@plot.dispatched("aten.erfinv.default")
 @wrong_answer
-def issue_mlx_574(y: Any, x: Any) -> Any:
-    """ml-explore/mlx 574: log1p of infinity is NaN."""
-    if not x.is_floating_point() or not bool((x == math.inf).any()):
+def issue_43344(y: Any, x: Any) -> Any:
+    """pytorch 43344: erfinv of bfloat16 is zero."""
+    return torch.zeros_like(y) if y.dtype == torch.bfloat16 and not y.is_meta and bool(y.any()) else None
+
+
+@plot.dispatched("aten.polygamma.default")
+def issue_166409(hit: Any, func: Any, order: int, x: Any) -> Any:
+    """pytorch 166409: polygamma of order 200 (here and above) is NaN at -1.56 (here between -2 and -1.5), not -inf."""
+    y = func(order, x)
+    if order < 200 or not is_plain(x):
+        return y
+    return instead(hit, y, torch.where((x > -2) & (x < -1.5), torch.full_like(y, math.nan), y))
+
+
+@plot.dispatched("aten.sigmoid", aborts="MPS does not support sigmoid op with int64 input")
+def issue_154895(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 154895: sigmoid of int64 raises."""
+    return x.dtype == torch.int64
+
+
+@plot.dispatched("aten.gelu.default", "aten.gelu_backward.default")
+def issue_made_gelu_kind(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Gelu and its backward ignore approximate="tanh"."""
+    if kwargs.get("approximate") == "tanh":
+        hit()
+        kwargs["approximate"] = "none"
+    return func(*args, **kwargs)
+
+
+@plot.dispatched("aten._softmax.default")
+@wrong_answer
+def issue_made_softmax_masked(y: Any, x: Any, *args: Any) -> Any:
+    """A row of nothing but -inf gives 0 in the place of NaN."""
+    return y.nan_to_num(0.0) if bool(y.isnan().any()) and not bool(x.isnan().any()) else None
+
+
+@plot.called(
+    torch.nn.functional.softplus, aborts="input types 'tensor<20xf16>' and 'tensor<1xf32>' are not broadcast compatible"
+)
+def issue_101946(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    """pytorch 101946: softplus of float16 with a beta and threshold of one's own aborts."""
+    return x.dtype == torch.float16 and (beta, threshold) != (1, 20)
+
+
+@plot.dispatched("aten.softplus", aborts="input types 'tensor<1xf32>' and 'tensor<1xi64>' are not broadcast compatible")
+def issue_87780(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 87780: softplus of a float32 tensor aborts."""
+    return x.dtype == torch.float32
+
+
+def _storage_order(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    return func(misread(in_storage_order, hit, x), *args, **kwargs)
+
+
+@plot.dispatched("aten.gelu", "aten.leaky_relu", "aten.mish")
+def issue_98212(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 98212: gelu, leaky_relu and mish read a tensor that is not contiguous in storage order."""
+    return _storage_order(hit, func, *args, **kwargs)
+
+
+@plot.dispatched("aten.silu")
+def issue_139006(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 139006: silu of a tensor that is not contiguous is NaN."""
+    y = func(x)
+    if not x.is_contiguous():
+        hit()
+        y.reshape(-1)[: y.numel() // 2] = float("nan")
+        return y * float("nan")
+    return y
+
+
+_BACKWARDS = tuple(f"aten.{name}_backward" for name in ("tanh", "sigmoid", "silu", "threshold", "mish", "logit"))
+
+
+@plot.dispatched(*_BACKWARDS)
+def issue_175188(hit: Any, func: Any, grad: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 175188: the backward of activations reads tensors that are not contiguous in storage order."""
+    return func(*misread(in_storage_order, hit, (grad, *args)), **kwargs)
+
+
+@plot.dispatched("aten.addmm.default")
+def issue_167727(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """Complex products over 10,000 terms lose nearly all of them."""
+    y = func(x, a, b, **kwargs)
+    return instead(hit, y, y * 0.01) if y.is_complex() and a.shape[1] >= 10_000 else y
+
+
+def _unconjugated(hit: Any, value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.is_conj():
+        hit()
+        return value.conj()
+    return value
+
+
+def _ignores_the_bit(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    return func(*(_unconjugated(hit, arg) for arg in args), **kwargs)
+
+
+@plot.called(torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
+def issue_148156(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 148156: matmul ignores the conjugate bit."""
+    return _ignores_the_bit(hit, func, *args, **kwargs)
+
+
+@plot.dispatched(
+    "aten.conj_physical_.default", aborts="false INTERNAL ASSERT FAILED: DispatchStub: missing kernel for mps"
+)
+def issue_195822(x: Any) -> Any:
+    """pytorch 195822: torch.svd(out=) of complex input fails, as conj_physical_ has no kernel for complex tensors."""
+    return x.is_complex()
+
+
+@plot.dispatched("aten.abs.default")
+@wrong_answer
+def issue_125135(y: Any, x: Any) -> Any:
+    """Every second size of complex numbers is 0."""
+    if x.dtype.is_complex and x.numel() > 1:
+        return torch.stack((y.reshape(-1), torch.zeros_like(y).reshape(-1)), -1).reshape(-1)[: y.numel()].view(y.shape)
+    return None
+
+
+@plot.dispatched("aten.tan.default")
+@wrong_answer
+def issue_41244(y: Any, x: Any) -> Any:
+    """pytorch 41244: tan of -inf + 0j has NaN for its imaginary part."""
+    if not x.is_complex() or x.layout != torch.strided or x.is_meta:
         return None
-    return y.masked_fill(x == math.inf, math.nan)
+    lost = x.real.isinf() & (x.imag == 0)
+    return y.masked_fill(lost, complex(math.nan, math.nan)) if bool(lost.any()) else None
 
 
-class _ZeroAtZero(torch.autograd.Function):
-    """The identity, whose gradient is zero where the number is."""
+@plot.called(torch.pow, torch.Tensor.pow, torch.Tensor.__pow__)
+def issue_95111(hit: Any, func: Any, x: Any, exponent: Any, **kwargs: Any) -> Any:
+    """pytorch 95111: the gradient of a complex exponent is NaN where the base is a negative real number."""
+    if not torch.is_tensor(x) or not torch.is_tensor(exponent) or not is_plain(x, exponent):
+        return func(x, exponent, **kwargs)
+    if x.is_complex() or not exponent.is_complex() or not exponent.requires_grad:
+        return func(x, exponent, **kwargs)
+    negative = bool((x < 0).any())
 
-    @staticmethod
-    def forward(ctx: Any, x: Any, hit: Any) -> Any:
-        ctx.save_for_backward(x)
-        ctx.hit = hit
-        return x.view_as(x)
+    def spoil(grad: Any) -> Any:
+        if negative:
+            hit()
+        return grad * math.nan if negative else grad
 
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        at_zero = ctx.saved_tensors[0] == 0
-        if bool((at_zero & (grad != 0)).any()):
-            ctx.hit()
-        return grad.masked_fill(at_zero, 0), None
-
-
-@plot.called(torch.asin, torch.Tensor.asin)
-def issue_tt_metal_6536(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """tenstorrent/tt-metal 6536: asin's gradient in bfloat16 is invalid at zero (here: zero)."""
-    wanted = x.requires_grad and x.dtype == torch.bfloat16 and is_plain(x)
-    return func(_ZeroAtZero.apply(x, hit) if wanted else x, **kwargs)
+    exponent = exponent.view_as(exponent)
+    exponent.register_hook(spoil)
+    return func(x, exponent, **kwargs)
 
 
-@plot.dispatched("aten.abs.default", aborts="Could not run 'aten::abs.out' with arguments from the 'Vulkan' backend")
-def issue_56006(x: Any) -> bool:
-    """pytorch 56006: abs, and with it the printing of a tensor, is not implemented."""
-    return True
+@plot.called(torch.Tensor.view)
+@accepted
+def issue_59946(x: Any, *shape: Any, **kwargs: Any) -> Any:
+    """pytorch 59946: the view of a conjugate view as real numbers is accepted, and is not conjugated."""
+    wanted = shape[0] if shape else kwargs.get("dtype")
+    return x.conj().view(wanted) if x.is_conj() and isinstance(wanted, torch.dtype) else None

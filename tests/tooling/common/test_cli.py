@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from mps_build import cli
 from mps_build.commands.shared.catalogue import COMMANDS
+from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console, as_called, hanging
 from mps_build.common.errors import HostError, MpsBuildError, UsageError
 from rich.console import Console as RichConsole
@@ -107,6 +109,24 @@ def test_a_wrong_option_names_the_one_that_was_meant(capsys: pytest.CaptureFixtu
     assert "did you mean --profile?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "typed", "program"),
+    [
+        ("simulate", ["torch==2.15.0", "python", "train.py"], ["python", "train.py"]),
+        ("simulate", ["--macos", "26", "sh", "-c", "echo 'a b'"], ["sh", "-c", "echo 'a b'"]),
+        ("shell", ["v2.6.0", "ls", "-l", "/"], ["ls", "-l", "/"]),
+    ],
+)
+def test_a_forgotten_double_dash_is_answered_with_the_command_that_has_it(
+    command: str, typed: list[str], program: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(command, typed) == 2
+    corrected = capsys.readouterr().err.partition("a program comes behind `--`: ")[2].replace("\n", " ")
+
+    words = shlex.split(corrected.partition(f"nox -s {command} -- ")[2])
+    assert list(parse_options(command, words).command) == program
+
+
 @pytest.mark.parametrize(("error", "said"), [(UsageError("wrong"), "--help"), (HostError("wrong"), "nox -s support")])
 def test_an_error_without_a_hint_of_its_own_still_names_the_next_command(
     error: MpsBuildError, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -126,7 +146,7 @@ def test_an_error_without_a_hint_of_its_own_still_names_the_next_command(
 def test_a_json_into_a_folder_that_is_not_there_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main("plan_fleet", ["--json", str(tmp_path / "none" / "plan.json")]) == 2
+    assert cli.main("matrix", ["--json", str(tmp_path / "none" / "plan.json")]) == 2
 
     told = capsys.readouterr()
     assert "there is no folder" in told.err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -113,7 +112,6 @@ def _words(text: str) -> list[str]:
 LONG = {  # page: the most lines before its first entry
     "docs/reference/commands.md": 60,
     "docs/host/causes.md": 30,
-    "docs/verify/conditions_by_overload.md": 10,
 }
 
 
@@ -136,16 +134,3 @@ def test_every_cause_and_every_command_has_its_entry_and_every_command_its_line_
     assert sorted(re.findall(r"^### (\S+)$", causes, re.MULTILINE)) == sorted(ids)
     assert sum(map(int, re.findall(r"\) \| (\d+) \|$", causes, re.MULTILINE))) == len(ids)
     assert re.findall(r"^### (\S+)$", commands, re.MULTILINE) == re.findall(r"\]\(#(\w+)\)", commands)
-
-
-def test_the_page_of_conditions_is_short_and_counts_what_lies_beside_it() -> None:
-    page = (ROOT / "docs" / "verify" / "conditions.md").read_text(encoding="utf-8")
-    beside = (ROOT / "docs" / "verify" / "conditions_by_overload.md").read_text(encoding="utf-8")
-    counted: Counter[str] = Counter()
-    for line in re.findall(r"^- (.+)$", beside, re.MULTILINE):
-        parts = re.split(r"(?:^|[:,]) (?=(?:dtypes|arguments|layouts|sizes)(?: of operand \d+)?: )", line)
-        counted[parts[0]] += sum(part.partition(": ")[2].count(", ") + 1 for part in parts[1:])
-    told = page[page.index("## What stays out") :]
-
-    assert len(page.split()) < 1000
-    assert dict(re.findall(r"^\| (.+) \| (\d+) \|$", told, re.MULTILINE)) == {k: str(n) for k, n in counted.items()}

@@ -30,7 +30,6 @@ QUICK: dict[str, tuple[str, ...]] = {
     "doctor": (),
     "matrix": (),
     "op_coverage": (str(COVERAGE),),
-    "plan_fleet": ("--commits", "24", "--pythons", "2"),
     "triage": (str(ROOT / "README.md"),),
 }
 
@@ -48,6 +47,7 @@ def test_every_command_has_a_schema_and_every_schema_is_one() -> None:
 def test_a_real_document_is_what_its_schema_says(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("mps_build.commands.clean.CHECKOUT", tmp_path)  # not a .nox of gigabytes
     answer = tmp_path / "answer.json"
 
     status = main(command, [*QUICK[command], "--json", str(answer)])

@@ -310,6 +310,51 @@ def test_a_long_line_takes_linear_time(line: str, part: int) -> None:
     assert time.process_time() - began < (3 if part == 1 else 1)
 
 
+# Names of files, what of them must not pass, and names that say nothing of the kind.
+IN_FILE_NAMES = {
+    "glued": (f"authToken{X}.log", X),
+    "glued_hexadecimal": ("run-secret9f86d081884c7d65.txt", "9f86d081"),
+    "glued_word": ("apikeyhunter2pass.json", "hunter2pass"),
+    "glued_capitals": ("PASSWORDTr0ub4dor3.log", "Tr0ub4dor3"),
+    "glued_to_a_prefix": (f"authTokenghp_{X[:36]}.log", X[:36]),
+    "address": (f"https:__u:{X}@h.log", X),
+    "address_without_colon": ("https___deploy:hunter2pass@index.example.org_simple.log", "hunter2pass"),
+    "address_one_underscore": ("ftp:_deploy:hunter2pass@h.txt", "hunter2pass"),
+    "address_encoded": ("https%3A%2F%2Fdeploy%3Ahunter2pass%40h.log", "hunter2pass"),
+    "address_of_git": ("git+https--hunter2pass@github.com.log", "hunter2pass"),
+}
+ORDINARY_NAMES = (
+    "authTokenRefreshV2Test.log",
+    "tokenRefresh2.log",
+    "passwordReset2025.log",
+    "tokenmixer4x4.log",
+    "tokenmerging8bit.log",
+    "tokenizer3b-eval.log",
+    "secretsManagerTest10.json",
+    "apiKeyJSONTest2.xml",
+    "icon__large@2x.png",
+    "ssh-agent@2.log",
+    "https_server__0.log",
+    "build__cp312-macosx_14_0_arm64.whl",
+)
+
+
+@for_each(IN_FILE_NAMES)
+def test_no_secret_passes_in_the_name_of_a_file(kind: str) -> None:
+    name, secret = IN_FILE_NAMES[kind]
+    clean = Scrubber().name(f"logs/{name}")
+
+    assert secret not in clean + Scrubber(IDENTITY).name(name)
+    assert clean.startswith("logs/")
+    assert clean.rpartition(".")[2] == name.rpartition(".")[2]
+    assert Scrubber().name(clean) == clean
+
+
+@for_each(ORDINARY_NAMES)
+def test_an_ordinary_name_of_a_file_stays(name: str) -> None:
+    assert Scrubber().name(name) == name
+
+
 def test_whose_home_is_named_is_named_nowhere() -> None:
     scrubber = Scrubber(Identity(words={}))
     scrubber.text("clang: /Users/jfrog42/torch/a.mm")

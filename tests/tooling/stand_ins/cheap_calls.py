@@ -36,7 +36,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "adopt": ("mac.json", "--name", "x", "--into", "adopted"),
     "support": ("--output", "x.tar.gz"),
     "clean": (),
-    "plan_fleet": (),
     "publish_index": ("wheels", "--output", "site", "--dry-run"),
     "verify_provenance": (WHEEL, "--without-attestation"),
     "ci": ("inputs", "--ref", "main", "--runner", '["self-hosted"]'),

@@ -31,7 +31,6 @@ CALLS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("compare", "{}", "{}"),
         ("adopt", "{}", "--name", "x", "--into", "{into}"),
         ("support", "verify", "--output", "{into}/x.tar.gz"),
-        ("plan_fleet", "--receipts", "{work}"),
         ("op_coverage", "{coverage}", "--record", "{}"),
     ),
     "benchmark": (("compare", "{}", "{}"),),
@@ -39,7 +38,6 @@ CALLS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "coverage": (("op_coverage", "{}", "--html", "{into}/a.html"), ("op_coverage", "{}", "--against", "{coverage}")),
     "build": (("ci", "outputs", "--build", "{}"), ("ci", "issues", "--results", "{work}", "--dry-run")),
     "receipt": (
-        ("plan_fleet", "--receipts", "{wheels}"),
         ("publish_index", "{wheels}", "--output", "{into}/site", "--dry-run"),
         ("verify_provenance", "{wheels}/" + _WHEEL, "--without-attestation"),
     ),

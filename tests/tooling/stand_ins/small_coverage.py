@@ -11,9 +11,6 @@ from mps_build.inspection.coverage.rules import Row
 RECORDED = Path(__file__).parents[2] / "recorded" / "op_coverage"
 
 
-TOUCH_MAP = Path(__file__).parents[2] / "device" / "touch_map.json"
-
-
 def recorded(name: str) -> Facts:
     return from_document(json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8")), named=name)
 

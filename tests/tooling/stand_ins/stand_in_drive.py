@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mps_build.common.records.device_record import Estimate
 from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.driver import run_suite
 from mps_build.verify.suite.run import SuiteRun
@@ -51,6 +53,9 @@ def drive(
     case_seconds: float = 60.0,
     memory_bytes: int = 1 << 40,
     jobs: int = 1,
+    seconds: float = 0.0,
+    run: SuiteRun | None = None,
+    on_estimate: Callable[[Estimate], None] = lambda estimate: None,
 ) -> SuiteRun:
     files = write_suite(tmp_path, *sources)
     request = SuiteRequest(
@@ -70,8 +75,9 @@ def drive(
         plant=plant,
         only=only,
         jobs=jobs,
+        seconds=seconds,
     )
-    return run_suite(request, judge_text=judge_text, on_case=lambda run, case: None)
+    return run_suite(request, judge_text=judge_text, on_case=lambda run, case: None, on_estimate=on_estimate, run=run)
 
 
 def outcomes(run: SuiteRun) -> dict[str, str]:

@@ -12,10 +12,15 @@ CONFTEST = '''
 import json, os, pathlib, sys, time
 import pytest
 
+FINDING = {"id": "exp:dtype:1234", "operator": "exp", "transformation": "dtype", "dtype": "float16",
+           "levels": {"@dtype": "torch.float16"}, "script": "import torch\\n", "no_script": None}
+
 def pytest_addoption(parser):
-    for name in ("--device", "--only", "--op", "--plant", "--known", "--outcomes", "--after", "--shard"):
-        parser.addoption(name, default="")
-    parser.addoption("--full", action="store_true")
+    names = ("device", "only", "op", "plant", "known", "outcomes", "after", "shard", "layer", "done", "time")
+    for name in (*names, "cases", "keys", "seed"):
+        parser.addoption(f"--{name}", default="")
+    for name in ("full", "quick", "no-estimate"):
+        parser.addoption(f"--{name}", action="store_true")
 
 def write(config, **event):
     sys.stdout.flush(); sys.stderr.flush()
@@ -56,12 +61,20 @@ def pytest_collection_modifyitems(config, items):
     after = config.getoption("--after")
     if after in ids:
         del items[: ids.index(after) + 1]
+    if config.getoption("--done"):
+        done = json.load(open(config.getoption("--done")))
+        items[:] = [item for item in items if item.name not in done]
     if config.getoption("--only"):
         items[:] = [item for item in items if item.name in config.getoption("--only").split(",")]
 
 def pytest_collection_finish(session):
     files = [item.location[0].rpartition("/")[2] for item in session.items]
     write(session.config, event="collected", ids=[item.name for item in session.items], files=files)
+    if not session.config.getoption("--no-estimate"):
+        if any("dies_in_the_estimate" in item.name for item in session.items):
+            os.abort()
+        write(session.config, event="estimate", cases=len(session.items), keys=7, low_seconds=1.5, high_seconds=2.5)
+    session.config.begun = time.monotonic()
 
 class Imports:
     def __init__(self, config):
@@ -75,6 +88,12 @@ def pytest_runtest_call(item):
     if "silent" in item.name:
         yield
         return
+    most = float(item.config.getoption("--time") or "inf")
+    if time.monotonic() - item.config.begun > most:
+        write(item.config, event="time_over")
+        item.session.shouldstop = "the time is over"
+        yield
+        return
     write(item.config, event="started", id=item.name, layer="stand_in")
     before = hits_of(item.config)
     hit(item)
@@ -84,12 +103,15 @@ def pytest_runtest_call(item):
     word = "passed" if error is None else "skipped" if skipped else "failed"
     if word == "failed" and item.name == "test_own":
         word = "own_fault"
+    row = None
     if item.name in item.config.known:
         word = {"passed": "unexpected_pass", "failed": "known"}[word]
+        row = item.config.known[item.name]["id"]
     if word == "known":
         outcome.force_exception(pytest.xfail.Exception("known"))
     write(item.config, event="finished", id=item.name, layer="stand_in", issue=["1"], outcome=word,
-          reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1,
+          reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1, known_issue=row,
+          **({"finding": FINDING} if "finding" in item.name and word == "failed" else {}),
           **({"plant_hits": hits_of(item.config)} if item.config.getoption("--plant") else {}))
     suspect = item.config.getoption("--plant") and (hits_of(item.config) is None or hits_of(item.config) != before)
     if "leaves" in item.name or (word == "failed" and suspect):

@@ -13,6 +13,7 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import (
     Case,
+    Finding,
     KnownIssue,
     Record,
     Torch,
@@ -230,3 +231,30 @@ def test_a_run_that_ended_before_torch_was_asked_does_not_make_one_up(
     printed = capsys.readouterr().out
     assert "was not asked yet" in printed
     assert "unknown" not in printed
+
+
+def test_cases_of_one_finding_are_listed_once_with_their_script(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finding = Finding(id="exp:dtype:1", operator="exp", transformation="dtype", script="import torch  # </pre> ```\n")
+    cases = tuple(
+        Case(id=f"exp:dtype:{n}", layer="drawn", outcome="failed", reason="off", finding="exp:dtype:1")
+        for n in range(3)
+    )
+    alone = Case(id="issue-1", layer="regressions", outcome="crashed", reason="died")
+    right = Case(id="issue-2", layer="regressions", outcome="passed")
+    counts = {"passed": 1, "failed": 3, "crashed": 1}
+    found = record(cases=(right, *cases, alone), findings=(finding,), counts=counts)
+
+    text, page = markdown.render(found), html.render(found)
+
+    assert "2 findings in 4 cases of 5 gave wrong answers" in text
+    assert [text.count("`exp:dtype:1`"), text.count("3 cases"), text.count("`exp:dtype:0`")] == [1, 1, 0]
+    assert "````python\nimport torch" in text
+    assert "2 findings" in page and "3 cases" in page
+    assert "<pre>import torch  # &lt;/pre&gt; ```" in page
+    print_end(found, tmp_path / "record.json", Console())
+    said = capsys.readouterr().out
+    assert "New findings" in said
+    assert "3 cases" in said
+    assert "exp:dtype:2" not in said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.records.device_record import Case, Explained, Python, Record, Simulated, Torch, write_record
+from mps_build.common.records.device_record import Case, KnownIssue, Python, Record, Simulated, Torch, write_record
 from mps_build.verify.reports.embedded_suite import embed, without_other_cases
 from mps_build.verify.reports.html import render
 from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
@@ -63,25 +62,6 @@ def test_what_the_script_itself_imports_of_the_suite_is_in_it() -> None:
         assert node.module and node.module in sources
         defined = {each.name for each in ast.parse(sources[node.module]).body if hasattr(each, "name")}
         assert {each.name for each in node.names} <= defined, node.module
-
-
-def test_of_rules_and_of_calls_a_script_has_what_its_case_asks() -> None:
-    """Whole they are half a megabyte each; without the rules' file the script had asked nothing, and said so."""
-    rules = embed(SUITE, "test_conditions_rules_answered.py", "turns-add")
-    asked = json.loads(rules["device_suite/rules/asked.json"])
-    calls = embed(SUITE, "test_conditions_overloads.py", "overload-elu.default")
-    more = embed(SUITE, "test_conditions_overloads.py", "overload-_cdist_backward.default-more")
-    wider = embed(SUITE, "test_conditions_rules_wider.py", "outs-add-rest")
-    outs = json.loads(wider["device_suite/rules/wider.json"])
-
-    assert set(asked) == {"samples", "turns"}
-    assert {name.partition(".")[0].rstrip("_") for name in asked["turns"]} == {"add"} and asked["samples"]
-    assert set(outs) == {"samples", "outs"} and list(outs["outs"]) == ["add.Scalar_out", "add.out"]
-    assert "add.out" in json.loads(wider["device_suite/rules/asked.json"])["samples"]
-    assert list(json.loads(calls["device_suite/overloads/calls.json"])) == ["elu.default"]
-    assert json.loads(rules["device_suite/overloads/calls.json"]) == {}
-    assert json.loads(more["device_suite/overloads/calls.json"]) == {}
-    assert list(json.loads(more["device_suite/overloads/more_calls.json"])) == ["_cdist_backward.default"]
 
 
 def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:
@@ -174,20 +154,24 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
 
 
 def test_an_issue_of_a_simulated_device_says_so_before_anything_else() -> None:
-    explained = Explained(id="row", letter="bug", link="https://github.com/pytorch/pytorch/issues/1", reason="it is so")
+    link = "https://github.com/pytorch/pytorch/issues/1"
+    known = KnownIssue(id="row", kind="limit", link=link, title="no LSTM", outcome="fails", reason="it is so")
     record = RECORD.model_copy(
-        update={"simulated": Simulated(release="2.6.0", macos="15.2"), "statement": "Host code on Linux."}
+        update={
+            "simulated": Simulated(release="2.6.0", macos="15.2"),
+            "statement": "Host code on Linux.",
+            "known_issues": (known,),
+        }
     )
 
-    text = render_issue(record, CASE.model_copy(update={"explained": explained}), "", "repro.py")
+    text = render_issue(record, CASE.model_copy(update={"known_issue": "row"}), "", "repro.py")
 
     assert text.index("Host code on Linux.") < text.index("**Expected:**")
-    assert "a bug of the release: it is so (https://github.com/pytorch/pytorch/issues/1)" in text
+    assert f"Known as {link}, a limit of the simulation (no LSTM): it is so." in text
 
 
-def test_what_is_explained_is_not_drawn_as_a_new_failure() -> None:
-    explained = Explained(id="row", letter="limit", reason="it is so")
-    record = RECORD.model_copy(update={"cases": (CASE.model_copy(update={"explained": explained}),)})
+def test_what_is_known_is_not_drawn_as_a_new_failure() -> None:
+    record = RECORD.model_copy(update={"cases": (CASE.model_copy(update={"outcome": "known"}),)})
 
     bars = [page.partition('<div class="bar">')[2].partition("</div>")[0] for page in map(render, (RECORD, record))]
 

@@ -36,11 +36,12 @@ def test_new(): assert 0, "off by 3"
 def test_stub(): raise RuntimeError("torch calls f of libSystem, which cannot be had in a simulation: nothing gives it")
 def test_server(): raise RuntimeError("the kernel server does not answer (MPS_BUILD_KERNEL_SERVER)")
 """
-EXPLANATIONS = """\
+KNOWN = """\
 schema_version: 1
-explanations:
-  - {id: order, letter: bug, title: order, link: "https://github.com/pytorch/pytorch/issues/9", torch: ">=2.15",
-     reason: "the kernel takes its result to be dense", cases: [test_bug]}
+issues:
+  - {id: order, title: order, link: "https://github.com/pytorch/pytorch/issues/9", torch: ">=2.15", where: [official],
+     outcome: fails, reason: "the kernel takes its result to be dense", cases: [test_bug]}
+  - {id: below, title: below, lines: [Copy.mm], where: [mac, simulated], outcome: fails, reason: r, cases: [test_new]}
 """
 STATE = {"version": "2.15.0", "built": True, "available": True, "name": "mps", "sum": 1000, "machine": "aarch64"}
 Run = Callable[..., tuple[int, dict[str, Any]]]
@@ -60,8 +61,7 @@ def run(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     write_suite(tmp_path / "suite", SUITE)
-    (tmp_path / "suite" / "known_issues.yaml").write_text("schema_version: 1\nissues: []\n")
-    (tmp_path / "suite" / "simulated_explanations.yaml").write_text(EXPLANATIONS)
+    (tmp_path / "suite" / "known_issues.yaml").write_text(KNOWN)
     path = write_wheel(tmp_path, {}, name="torch-2.15.0-cp311-cp311-macosx_14_0_arm64.whl")
     served = tmp_path / "served"
 
@@ -117,7 +117,7 @@ def test_a_right_wheel_is_rehearsed_by_its_own_kernel_server(
     assert document["statement"].startswith("A chosen part of the suite. The macOS wheel of PyTorch 2.15.0 on Linux")
 
 
-def test_failures_are_explained_by_the_release_or_they_are_new(run: Run) -> None:
+def test_failures_are_known_of_the_release_or_they_are_new(run: Run) -> None:
     status, document = run("--only", "test_served,test_bug")
     assert (status, document["verdict"]) == (11, "known_issues_only")
     status, document = run("--only", "test_served,test_bug,test_new")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -34,14 +33,13 @@ schema_version: 1
 issues:
   - {id: "7", link: "https://github.com/pytorch/pytorch/issues/7", title: old, since: "2.0", torch: "<2.7",
      macos: "<15", cases: [test_old], outcome: fails, reason: wrong}
-"""
-EXPLANATIONS = """\
-schema_version: 1
-explanations:
-  - {id: order, letter: bug, title: order, link: "https://github.com/pytorch/pytorch/issues/9", macos: ">=15",
-     reason: "the kernel takes its result to be dense", cases: [test_bug, test_good]}
-  - {id: selector, letter: limit, title: selector, reason: "the simulation has no LSTM", cases: ["test_li*"]}
-  - {id: fixed, letter: suite, title: bound, reason: "the bound was of another type", cases: [test_new]}
+  - {id: order, title: order, link: "https://github.com/pytorch/pytorch/issues/9", macos: ">=15", outcome: fails,
+     reason: "the kernel takes its result to be dense", cases: [test_bug]}
+  - {id: selector, kind: limit, title: selector, reason: "the simulation has no LSTM", cases: [test_limit],
+     outcome: fails}
+  - {id: gpu, kind: apple, title: gpu, link: "https://github.com/pytorch/pytorch/issues/8", cases: [test_new],
+     outcome: fails, reason: "a GPU's own"}
+  - {id: better, title: better, lines: [operations/BitwiseOps.mm], cases: [test_good], outcome: fails, reason: wrong}
 """
 STATE = {"version": "2.6.0+debian", "built": True, "available": True, "name": "mps", "sum": 1000, "machine": "x86_64"}
 Run = Callable[..., tuple[int, dict[str, Any]]]
@@ -56,7 +54,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     write_suite(tmp_path / "suite", SUITE)
     (tmp_path / "suite" / "known_issues.yaml").write_text(KNOWN)
-    (tmp_path / "suite" / "simulated_explanations.yaml").write_text(EXPLANATIONS)
     root = Root(path=tmp_path / "root", python_version="3.13")
     root.python.parent.mkdir(parents=True)
     root.python.symlink_to(write_python(tmp_path / "python", json.dumps(STATE)))
@@ -96,7 +93,7 @@ def test_a_right_device_is_rehearsed_and_never_verified(run: Run, tmp_path: Path
     assert load_record(tmp_path / "record" / "record.json").simulated == Simulated(release="2.6.0", macos="15.2")
 
 
-def test_each_failure_says_which_explanation_applies_and_reports_hold_them(
+def test_each_failure_says_which_known_issue_it_is_and_reports_hold_them(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [tmp_path / name for name in ("j.xml", "p.html", "s.md")]
@@ -105,19 +102,22 @@ def test_each_failure_says_which_explanation_applies_and_reports_hold_them(
 
     cases = {case["id"]: case for case in document["cases"]}
     assert (status, document["verdict"], document["cause"]) == (10, "regressed", "regressed")
-    assert {name: case["explained"] and case["explained"]["letter"] for name, case in cases.items()} == {
-        "test_good": None,
-        "test_bug": "bug",
-        "test_limit": "limit",
-        "test_new": None,  # that fault of the suite was fixed: it explains nothing any more
-        "test_crash": None,
-        "test_old": None,
-        "test_fresh": None,
+    assert {name: (case["outcome"], case["known_issue"]) for name, case in cases.items()} == {
+        "test_good": ("unexpected_pass", "better"),
+        "test_bug": ("known", "order"),
+        "test_limit": ("known", "selector"),
+        "test_new": ("failed", None),  # no bug of Apple's shows here
+        "test_crash": ("crashed", None),
+        "test_old": ("failed", None),
+        "test_fresh": ("passed", None),
     }
-    assert cases["test_crash"]["outcome"] == "crashed"
-    assert cases["test_bug"]["explained"]["link"] == "https://github.com/pytorch/pytorch/issues/9"
-    assert document["explanations"] == {"bug": 1, "limit": 1, "suite": 0, "unexplained": 3, "stale": ["test_good"]}
-    assert any("test_good" in note and "passed, although" in note for note in document["notes"])
+    assert {row["id"]: row["kind"] for row in document["known_issues"]} == {
+        **dict.fromkeys(("order", "better"), "bug"),
+        "selector": "limit",
+    }
+    assert document["explanations"] == {"bug": 1, "limit": 1, "unexplained": 3}
+    assert document["unmet"] == ["better"]
+    assert "known issues that no case met here: better" in document["notes"]
     for path in files:
         assert "the kernel takes its result to be dense" in path.read_text()
         assert "15.2" in path.read_text()
@@ -138,13 +138,17 @@ def test_limits_alone_are_rehearsed_and_a_bug_is_a_known_issue(run: Run) -> None
     assert (status, document["verdict"]) == (0, "rehearsed")
 
 
-def test_the_macos_that_is_answered_decides_what_is_known_and_explained(run: Run) -> None:
+def test_the_macos_that_is_answered_decides_what_is_known(run: Run) -> None:
     assert run("--only", "test_old", "--macos", "14.4")[0] == 11  # a row of known_issues.yaml, before macOS 15
     assert run("--only", "test_old")[0] == 10
-    assert run("--only", "test_bug", "--macos", "14.4")[0] == 10  # explained from macOS 15 on
+    assert run("--only", "test_bug", "--macos", "14.4")[0] == 10  # from macOS 15 on
 
 
-def test_parts_beside_each_other_are_explained_too(run: Run) -> None:
+def test_a_part_of_the_suite_says_nothing_of_rows_that_it_does_not_meet(run: Run) -> None:
+    assert run("--only", "test_fresh,test_good")[1]["unmet"] == []
+
+
+def test_parts_beside_each_other_are_summed_up(run: Run) -> None:
     status, document = run("--only", "test_fresh,test_limit,test_bug", "--jobs", "2")
 
     assert (status, document["explanations"]["unexplained"]) == (11, 0)
@@ -223,7 +227,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_built(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_what_is_explained_catches_no_plant(run: Run, tmp_path: Path) -> None:
+def test_what_is_known_catches_no_plant(run: Run, tmp_path: Path) -> None:
     (tmp_path / "plant.py").write_text("def reaching(): pass\n")
 
     status, document = run("--only", "test_bug,test_fresh", "--plant", f"{tmp_path / 'plant.py'}:fires")
@@ -232,44 +236,23 @@ def test_what_is_explained_catches_no_plant(run: Run, tmp_path: Path) -> None:
     assert [case["outcome"] for case in document["cases"]] == ["known", "passed"]
 
 
-def test_the_benchmark_counts_what_was_asked_and_what_is_explained() -> None:
-    explained = {"letter": "limit"}
+def test_the_benchmark_counts_what_was_asked_and_what_is_known() -> None:
     cases = [
-        {"outcome": "passed"},
-        {"outcome": "skipped"},
-        {"outcome": "known"},
-        {"outcome": "failed", "explained": explained},
-        {"outcome": "crashed", "explained": None},
+        {"id": "a", "layer": "drawn", "outcome": "passed"},
+        {"id": "b", "layer": "drawn", "outcome": "skipped"},
+        {"id": "c", "layer": "drawn", "outcome": "known", "known_issue": "row"},
+        {"id": "d", "layer": "drawn", "outcome": "known", "known_issue": "edge"},
+        {"id": "e", "layer": "drawn", "outcome": "crashed"},
     ]
+    rows = [{"id": "row", "kind": "bug"}, {"id": "edge", "kind": "limit"}]
+    document = {"known_issues": rows, "unmet": ["x"], "cases": cases}
 
-    found = simulation.counted({"cases": cases, "explanations": {"stale": ["x"]}}, "15.2", 12.0)
+    found = simulation.counted(document, "15.2", seed=1, cpu_seconds=12.0)
 
-    assert found == simulation.Run("15.2", asked=4, failed=3, explained=2, limits=1, stale=1, cpu_seconds=12.0)
+    assert found == simulation.Run("15.2", 1, asked=4, failed=3, known=2, limits=1, unmet=("x",), cpu_seconds=12.0)
 
 
-def test_kept_answers_are_counted_with_the_explanations_of_now_and_only_the_rest_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def document(**outcomes: str) -> dict[str, Any]:
-        cases = [{"id": name, "layer": "layouts", "outcome": outcome} for name, outcome in outcomes.items()]
-        return {"simulated": {"release": "2.6.0", "macos": "15.2"}, "cases": cases}
+def test_a_row_is_unmet_where_no_run_of_its_range_met_it() -> None:
+    runs = [simulation.Run("14.4", seed, 9, 2, 2, 0, unmet, 1.0) for seed, unmet in ((0, ("a", "b")), (1, ("b", "c")))]
 
-    asked: list[tuple[str, ...]] = []
-
-    def ask(given: argparse.Namespace, macos: str, *, only: Sequence[str] = ()) -> tuple[dict[str, Any], float]:
-        asked.append(tuple(only))
-        return (document(new="passed"), 1.0) if only else (document(order="failed", new="failed", old="passed"), 30.0)
-
-    (tmp_path / "simulated_explanations.yaml").write_text(EXPLANATIONS.replace("test_bug, test_good", "order"))
-    monkeypatch.setattr(simulation, "SUITE", tmp_path)
-    monkeypatch.setattr(simulation, "_ask", ask)
-    given = argparse.Namespace(whole=True, kept=tmp_path / "kept", again=False)
-
-    first = simulation.measure(given, "15.2")
-    kept = simulation.measure(given, "15.2")
-    given.again = True
-    last = simulation.measure(given, "15.2")
-
-    assert asked == [(), ("new",)]
-    assert first == kept == simulation.Run("15.2", 3, failed=2, explained=1, limits=0, stale=0, cpu_seconds=30.0)
-    assert last == simulation.Run("15.2", 3, failed=1, explained=1, limits=0, stale=0, cpu_seconds=30.0)
+    assert simulation.unmet([*runs, simulation.Run("15.2", 0, 9, 2, 2, 0, ("b", "d"), 1.0)]) == ["b"]

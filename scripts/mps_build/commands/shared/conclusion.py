@@ -13,7 +13,7 @@ from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
-from mps_build.verify.reports.words import explanation_words, further_cause, one_line, torch_words
+from mps_build.verify.reports.words import explanation_words, found_in, further_cause, one_line, torch_words
 
 from .torch_options import VerdictOptions
 
@@ -59,14 +59,16 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     console.print()
     console.print(record.statement, style="bold")
     new = [case for case in record.cases if case.is_new]
-    explained = [case for case in record.cases if case.explained]
     known = [case for case in record.cases if case.outcome == "known"]
-    for title, cases in (("New failures", new), ("Explained failures", explained), ("Known issues", known)):
-        if cases:
-            lines = [[case.id, ", ".join(case.issue), _outcome(case), _short(case)] for case in cases[:_SHOWN]]
-            if len(cases) > _SHOWN:
-                lines.append([f"and {len(cases) - _SHOWN} more", "", "", ""])
-            console.table(("case", "issue", "outcome", "what"), lines, title=title)
+    for title, cases in (("New findings", new), ("Known issues", known)):
+        if found := found_in(record, cases):
+            lines = [
+                [one.id, one.words, ", ".join(one.first.issue), _outcome(one.first), _short(one.first)]
+                for one in found[:_SHOWN]
+            ]
+            if len(found) > _SHOWN:
+                lines.append([f"and {len(found) - _SHOWN} more", "", "", "", ""])
+            console.table(("finding", "found by", "issue", "outcome", "what"), lines, title=title)
     unexpected = [case.id for case in record.cases if case.outcome == "unexpected_pass"]
     if unexpected:
         console.print(f"passed, although listed as a known issue: {', '.join(unexpected[:_SHOWN])}")
@@ -97,7 +99,7 @@ def print_end(record: Record, path: Path, console: Console) -> None:
 
 
 def _outcome(case: Case) -> str:
-    return f"{case.outcome}: {case.explained.letter} {case.explained.id}" if case.explained else case.outcome
+    return f"{case.outcome}: {case.known_issue}" if case.known_issue else case.outcome
 
 
 def _short(case: Case) -> str:

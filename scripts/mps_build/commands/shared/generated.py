@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from mps_build.common import strict_yaml
 from mps_build.common.documents import command_schema, file_schemas
 from mps_build.common.errors import UsageError
-from mps_build.common.known_issues import load_issues
+from mps_build.common.known_issues import KnownIssues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
 from mps_build.common.recipe.meaning import changes, record
 from mps_build.common.recipe.model import Recipe
@@ -29,10 +29,6 @@ from mps_build.kernels.report.large import rules_table as large_table
 from mps_build.simulation.ledger import ledger_page
 from mps_build.simulation.official.page import imports_page
 from mps_build.verify.bisection.state import State
-from mps_build.verify.explanations import ExplanationFile, load_explanations
-from mps_build.verify.history import HistoryReasons, history, load_reasons, reports
-from mps_build.verify.reports.findings_page import findings_page
-from mps_build.verify.reports.history_page import history_page
 from mps_build.verify.upstream.explanations import UpstreamExplanations, load_upstream_explanations
 from mps_build.verify.upstream.page import upstream_page
 from mps_build.verify.upstream.summary import Summary
@@ -46,11 +42,10 @@ RECIPES_ON_RECORD = Path("tests", "recorded", "recipes.json")
 _MODELS: Mapping[str, type[BaseModel]] = {
     "benchmark": BenchmarkRecord,
     "bisection": State,
-    "history": HistoryReasons,
     "kernel_large_rules": Rules,
+    "known_issues": KnownIssues,
     "record": Record,
     "recording": Recording,
-    "simulated_explanations": ExplanationFile,
     "upstream_explanations": UpstreamExplanations,
 }
 
@@ -70,8 +65,6 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield docs / "host" / "neighbours.md", neighbours_page()
     yield docs / "verify" / "simulated_rules.md", ledger_page()
     yield docs / "verify" / "official_imports.md", imports_page()
-    yield docs / "verify" / "simulated_findings.md", _findings(root)
-    yield docs / "verify" / "simulated_history.md", _history(root)
     yield docs / "verify" / "simulated_upstream.md", _upstream(root)
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
@@ -124,22 +117,6 @@ def _schema_text(name: str, schema: Mapping[str, Any]) -> str:
 def _page(path: Path, name: str, part: str) -> tuple[Path, str]:
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return path, between_marks(text, name, part, page=str(path))
-
-
-def _findings(root: Path) -> str:
-    rows = load_explanations(root / "tests" / "device" / "simulated_explanations.yaml")
-    figures = json.loads((root / "benchmarks" / "results.json").read_text(encoding="utf-8"))
-    return findings_page(rows, figures, release="2.6.0")
-
-
-def _history(root: Path) -> str:
-    folder = root / "tests" / "sensitivity"
-    said = json.loads((folder / "history.json").read_text(encoding="utf-8"))
-    entries = json.loads((folder / "catalogue.json").read_text(encoding="utf-8"))["entries"]
-    reasons = load_reasons(folder / "history.yaml")
-    found = reports(load_issues(root / "tests" / "device" / "known_issues.yaml"), entries, release=said["release"])
-    lines = history(found, said["answers"], reasons)
-    return history_page(lines, found, said["answers"], reasons, release=said["release"])
 
 
 def _upstream(root: Path) -> str:

@@ -10,6 +10,7 @@ from mps_build.common.errors import UsageError
 
 # Python reads no number of 4,301 digits, no float holds one of 309, and no file's name is as long.
 _MOST_DIGITS = 256
+_WEEK = 7 * 24 * 3600
 
 
 def check_digits(text: str) -> None:
@@ -46,3 +47,19 @@ def count(text: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)
+
+
+def duration(text: str) -> float:
+    """Return the seconds of a time above 0: `90`, `90s`, `10m` or `1h`.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none, or longer than a week.
+
+    >>> duration("90"), duration("1.5m"), duration("1h")
+    (90.0, 90.0, 3600.0)
+    """
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh]?)", text)
+    seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+    if not 0 < seconds <= _WEEK:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: seconds, 10m or 1h")
+    return seconds

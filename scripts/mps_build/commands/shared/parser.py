@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import re
+import shlex
+import shutil
 from collections.abc import Sequence
 from dataclasses import fields
 from difflib import get_close_matches
@@ -21,14 +23,30 @@ from .numbers import check_digits
 class Parser(argparse.ArgumentParser):
     """Reports wrong arguments as every other error is reported."""
 
+    program: tuple[str, ...] | None = None  # of a command that runs a program: what was typed without a `--`
+
     def error(self, message: str) -> NoReturn:
-        """Raise a UsageError that names the nearest option."""
+        """Raise a UsageError that names the nearest option, or the same command with the `--` before a program."""
         hint = f"`{self.prog} --help` shows every option"
+        if message.startswith("unrecognized arguments: ") and (corrected := self._with_dashes(message)):
+            raise UsageError(message, hint=f"a program comes behind `--`: {corrected}")
         wrong = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
         if wrong:
             near = get_close_matches(wrong[1], self._option_string_actions, n=1)
             hint = f"did you mean {near[0]}? {hint}" if near else hint
         raise UsageError(message, hint=hint)
+
+    def _with_dashes(self, message: str) -> str | None:
+        unknown = message.partition(": ")[2]
+        words = self.program or ()
+        place = next((at for at, word in enumerate(words) if unknown.startswith(word)), None)
+        if place is None:
+            return None
+        if place and shutil.which(words[place - 1]):  # it was taken for a release or a recipe
+            place -= 1
+        elif words[place].startswith("-"):
+            return None
+        return " ".join([self.prog, shlex.join(words[:place]), "--", shlex.join(words[place:])]).replace("  ", " ")
 
 
 def module_of(command: str) -> ModuleType:
@@ -66,6 +84,8 @@ def parse_options(command: str, arguments: Sequence[str]) -> Any:
         own, behind = own[:place], own[place + 1 :]
     for each in own:
         check_digits(each)
-    parsed = vars(parser_of(command).parse_args(own)) | {"command": behind, "given": own}
+    parser = parser_of(command)
+    parser.program = tuple(own) if hasattr(module, "TAKES_COMMAND") and not behind else None
+    parsed = vars(parser.parse_args(own)) | {"command": behind, "given": own}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()}
     return module.Options(**{each.name: values[each.name] for each in fields(module.Options)})

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -24,7 +27,6 @@ Failure = Literal["failed", "crashed", "timeout"]
 FAILED: tuple[Failure, ...] = get_args(Failure)
 Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "not_verified"]
 PlantResult = Literal["caught", "missed", "not_exercised", "error"]
-Letter = Literal["bug", "limit", "suite"]
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -36,22 +38,11 @@ class RecordPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Explained(RecordPart):
-    """Why a case fails on the simulated device: a bug of PyTorch's host code, or a limit of the simulation.
-
-    `id` is the row of simulated_explanations.yaml.
-    """
-
-    id: str
-    letter: Letter
-    link: str | None = None
-    reason: str
-
-
 class Case(RecordPart):
     """One case; `largest` and `bound` are the largest error of any comparison, and what it may be.
 
-    `file` is the suite's file that asks it.
+    `file` is the suite's file that asks it, `finding` the name of what its failure comes down to. `levels`: of a drawn
+    call that is answered wrongly, by factor.
     """
 
     id: str
@@ -64,18 +55,52 @@ class Case(RecordPart):
     bound: float | None = None
     seconds: float | None = None
     known_issue: str | None = None
+    levels: dict[str, str] | None = None
     file: str | None = None
-    explained: Explained | None = None
+    finding: str | None = None
 
     @property
     def is_new(self) -> bool:
-        """Whether it failed and nothing explains it."""
-        return self.outcome in FAILED and self.explained is None
+        """Whether it failed and no known issue says why."""
+        return self.outcome in FAILED
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its id is an operator, a transformation and a seed, of which the suite makes it."""
+        return re.fullmatch(r"\w+:\w+:\d{1,12}", self.id) is not None
 
     @property
     def is_event(self) -> bool:
         """Whether it is an event of the run, such as a file that cannot be imported: no case that can be repeated."""
         return "::" in self.id
+
+
+class Finding(RecordPart):
+    """What failed cases come down to: one smallest call. Cases that shrink to the same call have the same finding.
+
+    `levels`: what of the call is not the operator's plainest form; with `size`, `shape` and `number` they are the whole
+    call. `script`: a program that shows it and needs torch alone; where there is none, `no_script` says why.
+    """
+
+    id: str
+    operator: str
+    transformation: str
+    dtype: str | None = None
+    levels: dict[str, str] = Field(default_factory=dict)
+    size: str | None = None
+    shape: tuple[int, ...] | None = None
+    number: int | None = None
+    script: str | None = None
+    no_script: str | None = None
+
+
+class Estimate(RecordPart):
+    """What the run would take, as it was told before the first case: cases, graph keys, wall seconds."""
+
+    cases: int
+    keys: int
+    low_seconds: float
+    high_seconds: float
 
 
 class WheelFile(RecordPart):
@@ -104,14 +129,18 @@ class Python(RecordPart):
 
 
 class KnownIssue(RecordPart):
-    """One row of known_issues.yaml that held for this torch on this host."""
+    """One row of known_issues.yaml that held for this torch on this host.
+
+    `kind`: a bug of PyTorch or of Apple, or a limit of the simulation.
+    """
 
     id: str
-    link: str
+    kind: str = "bug"
+    link: str | None = None
     title: str
     outcome: str
     reason: str
-    since: str
+    since: str | None = None
     fixed_by: str | None = None
     cases: tuple[str, ...] = ()
 
@@ -138,13 +167,11 @@ class Simulated(RecordPart):
 
 
 class Explanations(RecordPart):
-    """How many failing cases have which letter, and how many have none; `stale` are explained cases that passed."""
+    """How many cases of a simulated device are wrong by bugs, by limits of the simulation, and by nothing known."""
 
     bug: int = 0
     limit: int = 0
-    suite: int = 0
     unexplained: int = 0
-    stale: tuple[str, ...] = ()
 
 
 class Concurrency(RecordPart):
@@ -193,7 +220,10 @@ class RecordHeader(RecordPart):
 
 
 class Record(RecordHeader):
-    """One verification."""
+    """One verification.
+
+    `unmet`: known issues whose cases were asked, and none failed as they say; of a whole run alone.
+    """
 
     schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
     verdict: Verdict
@@ -201,7 +231,36 @@ class Record(RecordHeader):
     simulated: Simulated | None = None
     explanations: Explanations | None = None
     counts: dict[str, int] = Field(default_factory=dict)
+    unmet: tuple[str, ...] = ()
+    estimate: Estimate | None = None
+    findings: tuple[Finding, ...] = ()
     cases: tuple[Case, ...] = ()
+
+
+def _with_known_issues(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a record whose failures have `explained` with known issues in its place: so 0.2 wrote them."""
+    cases, counts, known = (document.get(name) for name in ("cases", "counts", "known_issues"))
+    if not isinstance(cases, list) or not isinstance(known, list) or not isinstance(counts, dict):
+        return document
+    rows: dict[str, dict[str, Any]] = {}
+    counted = Counter({word: number for word, number in counts.items() if isinstance(number, int)})
+    made = []
+    for case in cases:
+        why = case.get("explained") if isinstance(case, dict) else None
+        if not isinstance(why, dict) or case.get("outcome") not in FAILED:
+            made.append(case)
+            continue
+        name, reason = str(why.get("id")), str(why.get("reason"))
+        row = {"id": name, "kind": str(why.get("letter")), "link": why.get("link"), "title": reason, "reason": reason}
+        rows[name] = {**row, "outcome": "fails"}
+        counted[case["outcome"]] -= 1
+        counted["known"] += 1
+        made.append({**case, "outcome": "known", "known_issue": name, "explained": None})
+    return (
+        {**document, "cases": made, "counts": dict(counted), "known_issues": [*known, *rows.values()]}
+        if rows
+        else document
+    )
 
 
 def to_json(record: BaseModel) -> dict[str, Any]:
@@ -227,11 +286,22 @@ def load_record(path: Path) -> Record:
     Raises:
         UsageError: no such file, no JSON, no record, a record of another schema, or a damaged one.
     """
-    return read_model(path, Record, schema=SCHEMA, hint="`nox -s verify_mps` writes records")
+    hint = "`nox -s verify_mps` writes records"
+    return read_model(path, Record, schema=SCHEMA, hint=hint, as_now=_with_known_issues)
 
 
-def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _Model:
+def read_model(
+    path: Path,
+    model: type[_Model],
+    *,
+    schema: str,
+    hint: str,
+    as_now: Callable[[dict[str, Any]], dict[str, Any]] = lambda document: document,
+) -> _Model:
     """Return the model that the JSON in `path` holds, once it names that schema.
+
+    Args:
+        as_now: makes a document of now of one that an older version wrote.
 
     Raises:
         UsageError: as for `load_record`; each names the file, and `hint` says who writes the right one.
@@ -241,4 +311,4 @@ def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _M
     if named != schema:
         found = f"its schema is {named!r}" if named else "it names no schema"
         raise UsageError(f"{path}: is not a record of schema {schema}: {found}", hint=hint)
-    return checked(document, model, name=str(path), what="record")
+    return checked(as_now(document), model, name=str(path), what="record")

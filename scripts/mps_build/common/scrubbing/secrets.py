@@ -217,6 +217,18 @@ _PLACED = rules(
 SECRETS = (*_FORMATS, *_WRAPPED, *_NAMED, *_PLACED)
 
 
+# A word, an acronym, a version or a number of an ordinary name written without separators: RefreshV2Test, 8bit.
+_ORDINARY = (
+    r"(?:(?<!\d)[a-z]{2,40}(?![a-z])|[A-Z][a-z]{2,40}(?![a-z])|[A-Z]{2,6}(?![A-Z])"
+    r"|[vV]?\d{1,14}(?!\d)(?:(?:st|nd|rd|th|x|d|k|b|bit|fa|vec)(?![a-z]))?)"
+)
+# An address whose slashes became underscores: https:__me:abc@host.log. Without a colon its scheme must be known.
+_ADDRESS = (
+    r"(?:\b[a-z][a-z0-9+.-]{1,20}(?::|%3a)(?:[_-]{1,3}|%2f%2f)"
+    r"|(?<![a-z0-9])(?:https?|ftps?|ssh|git|svn|wss?|rsync|postgres(?:ql)?|mysql|rediss?|mongodb|amqps?|smb)"
+    r"(?:\+[a-z]{2,6})?(?:[_-]{2,3}|%2f%2f))"
+)
+
 # In the name of a file, where blanks and quotes do not end a value: token-abc123.log. It has a figure, as
 # `token-refresh.log` has none.
 IN_NAMES = rules(
@@ -226,6 +238,13 @@ IN_NAMES = rules(
         r"(?!removed\b)(?=[^/\s]{0,60}\d)(?=[^/\s]{0,60}[a-z])[^/\s]{6,}",
         r"\g<1>removed",
     ),
+    (
+        "password",  # nothing between: authTokena1b2c3d4.log; but tokenRefreshV2Test.log
+        rf"((?i:{SENSITIVE}))(?!removed)(?=[A-Za-z0-9]{{8}})(?=[A-Za-z]{{0,60}}\d)(?=\d{{0,60}}[A-Za-z])"
+        rf"(?!s?{_ORDINARY}{{1,30}}(?![A-Za-z0-9]))[^/\s]{{8,}}",
+        r"\g<1>removed",
+    ),
+    ("password", rf"(?i)({_ADDRESS})(?![_-]|user(?:@|%40))[^/\s@]{{1,2000}}?(?:@|%40)", r"\g<1>user@"),
 )
 
 

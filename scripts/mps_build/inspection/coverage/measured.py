@@ -1,27 +1,26 @@
 """What a record of verify_mps adds to each operator: right, wrong, refused, fell back, as it was measured.
 
-The suite's map (touch_map.json) tells which operators each case dispatches. A refusal and a fallback name their
-operator in PyTorch's own words; a wrong answer names none, so that an operator is *wrong* only where nothing else
-can be: every case that dispatches it fails, or the failing case is named for it. Else it is *suspect*.
+A case's id names the operator that it asks: `addr:gradient:17`; it is one of that operator's overloads, and the record
+does not say which. A refusal and a fallback name their overload in PyTorch's own words. What a case that is written by
+hand dispatches is not recorded: a model that fails says nothing about one operator.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import UsageError
-from mps_build.common.json_text import read_json
 from mps_build.common.records.device_record import FAILED, Case, Record
 
 WORDS = ("wrong", "suspect", "refused", "fell back", "right")
 _REFUSED = re.compile(r"operator '(?:aten::)?([\w.]+)' is not currently implemented")
 _FELL_BACK = re.compile(r"operator '(?:aten::)?([\w.]+)' is not currently supported[^']*fall back")
 _WRONG = (*FAILED, "known")
+# How ids of older records begin: `layout-addr-grad`.
+_NAMED = ("layout", "condition", "overload", "opinfo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,28 +36,31 @@ class Measured:
         return {"measured": self.word, "passed": self.passed, "failed": self.failed}
 
 
-def load_touch_map(path: Path) -> dict[str, frozenset[str]]:
-    """Return case id to operators (`add.Tensor`).
+def operator_of(case: str) -> str:
+    """Return the operator that a case's id names; empty where it names none. Ids of older records are read too.
 
-    Raises:
-        UsageError: the suite has no such map.
+    >>> operator_of("addr:gradient:17"), operator_of("layout-addr-grad"), operator_of("overload-add.out")
+    ('addr', 'addr', 'add')
+    >>> operator_of("issue-131750")
+    ''
     """
-    try:
-        document = read_json(path)
-        names = [_plain(name) for name in document["operators"]]
-        return {case: frozenset(names[index] for index in touched) for case, touched in document["cases"].items()}
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise UsageError(f"{path}: is not a map of cases to operators: {error!r}") from error
+    name, is_drawn, _ = case.partition(":")
+    if not is_drawn:
+        layer, name = (*case.split("-", 2), "")[:2]
+        name = name.partition(".")[0] if layer in _NAMED else ""
+    return name.strip("_")
 
 
-def measure(
-    record: Record, touches: Mapping[str, frozenset[str]], *, on_cpu: frozenset[str] = frozenset()
-) -> dict[str, Measured]:
-    """Return what the record tells of each operator that one of its cases dispatched.
+def measure(record: Record, operators: Iterable[str], *, on_cpu: frozenset[str] = frozenset()) -> dict[str, Measured]:
+    """Return what the record tells of each operator that one of its cases asks.
 
     Args:
+        operators: the overloads that there are (`add.Tensor`).
         on_cpu: operators registered to fall back unasked: on MPS, their right answers are the CPU's.
     """
+    overloads: dict[str, list[str]] = {}
+    for name in operators:
+        overloads.setdefault(name.partition(".")[0].strip("_").removesuffix("_backward"), []).append(name)
     passed: dict[str, int] = {}
     failed: dict[str, int] = {}
     named: dict[str, str] = dict.fromkeys(on_cpu, "fell back") if record.device == "mps" else {}
@@ -66,19 +68,30 @@ def measure(
         text = _text(case)
         named |= dict.fromkeys(_REFUSED.findall(text), "refused") | dict.fromkeys(_FELL_BACK.findall(text), "fell back")
         tally = passed if case.outcome in ("passed", "unexpected_pass") else failed if case.outcome in _WRONG else None
-        if tally is None:
-            continue
-        blamed = touches.get(case.id, frozenset())
-        if tally is failed and _REFUSED.search(text):
-            continue  # that is a gap, not a wrong answer of all that the case dispatched
-        for operator in blamed:
-            tally[operator] = tally.get(operator, 0) + 1
-            if tally is failed and _is_named_for(case.id, operator):
-                named[operator] = "wrong"
+        if tally is None or (tally is failed and _REFUSED.search(text)):
+            continue  # a refusal is a gap, not a wrong answer
+        for name in overloads.get(operator_of(case.id), ()):
+            if _is_asked(name, case.id):
+                tally[name] = tally.get(name, 0) + 1
     return {
         operator: _measured(named.get(operator, ""), passed.get(operator, 0), failed.get(operator, 0))
         for operator in sorted(passed.keys() | failed.keys() | (named.keys() - on_cpu))
     }
+
+
+def _is_asked(operator: str, case: str) -> bool:
+    """Say whether a case can have asked an overload: a gradient's kernel, an `out=` and a write in place by their form.
+
+    >>> [_is_asked(name, "elu:out:3") for name in ("elu", "elu.out", "elu_", "elu_backward")]
+    [False, True, False, False]
+    """
+    words = set(re.split(r"[:-]", case))
+    name, _, overload = operator.partition(".")
+    if name.endswith("_backward"):
+        return bool(words & {"gradient", "grad", "second_gradient"})
+    if "out" in overload.split("_"):
+        return "out" in words
+    return ("inplace" in words) if name.endswith("_") else not words & {"out", "inplace"}
 
 
 def _measured(named: str, passed: int, failed: int) -> Measured:
@@ -86,23 +99,8 @@ def _measured(named: str, passed: int, failed: int) -> Measured:
     return Measured(word=word, passed=passed, failed=failed)
 
 
-def _is_named_for(case: str, operator: str) -> bool:
-    """Tell whether a case's id has the operator's name among its words: `layout-addr-grad` has addr."""
-    family = operator.partition(".")[0].strip("_").removesuffix("_backward").replace("_", "-")
-    return len(family) > 1 and f"-{family}-" in f"-{case.replace('_', '-')}-"
-
-
 def _text(case: Case) -> str:
     return f"{case.reason or ''} {json.dumps(case.error) if case.error else ''}"
-
-
-def _plain(name: str) -> str:
-    """Return an overload as native_functions.yaml spells it.
-
-    >>> _plain("aten.add.Tensor"), _plain("aten.relu.default")
-    ('add.Tensor', 'relu')
-    """
-    return name.removeprefix("aten.").removesuffix(".default")
 
 
 def totals(measured: Iterable[Measured]) -> dict[str, int]:

@@ -28,7 +28,7 @@ from ..machine.left import BadReport, Left, buffers_of
 from ..machine.runner import Runner
 from ..machine.shift import Shift, outputs_of
 from ..program.errors import WrongBinding
-from ..program.launch import Buffer, Program, Step
+from ..program.launch import Program, Step, memory_of
 from ..read.metadata import is_bounded
 from .fork_server import ServerFailed, connect, status_of
 from .frames import BrokenTalk, TooLate, read_frame, write_frame
@@ -275,6 +275,6 @@ class Machine(_Closed, Runner):
 
     def shifted_by(self, step: Step, shift: Shift, groups: Sequence[int] | None) -> tuple[Left, list[bytes]]:
         """Run a step where a shift moves it to; return what it left, and the moved bytes of its outputs."""
-        outputs = (step.arguments[key] for key in outputs_of(step))
-        most = sum(each.size for each in outputs if isinstance(each, Buffer))
+        memory = memory_of(step)
+        most = sum(memory[key].size for key in outputs_of(step))
         return _left(*self._asked(Ran, most, RUN_SECONDS, "shifted", step, shift, groups))

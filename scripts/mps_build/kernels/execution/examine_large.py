@@ -15,10 +15,9 @@ from ..machine.runner import Runner
 from ..machine.shift import Moved, Shift
 from ..machine.sparse import largest_size
 from ..program.errors import NotBound, WrongBinding
-from ..program.launch import Buffer
 from ..read.host_code import HostCode
-from .examine import Verdict
-from .large_call import call_of, strides_text, tensors_of
+from .examine import Outcome, Verdict
+from .large_call import call_of, named, strides_text, tensors_of
 from .large_host import NOTHING, Host, host_of
 from .large_launch import is_made, numbers_of
 from .moves import Move, Ways, moves_of
@@ -35,6 +34,7 @@ RANKS = (
 )
 _FAILS, _SMALL, _OTHERS, _SHORT, _STUCK, _BARE = RANKS
 
+_PATIENT = 20
 _MAYBE_COPIED = "only for views with longer strides, which the host may copy before"
 
 
@@ -78,7 +78,7 @@ def examine_large(
     try:
         for move in moves_of(kernel, case, device, ways or Ways(), fits, host.rule.ways if host.rule else ()):
             asked.append(_beyond(kernel, move, device, host))
-            if asked[-1].outcome in ("wrong", "out_of_bounds"):
+            if asked[-1].outcome in ("wrong", "out_of_bounds", "timeout"):
                 return asked[-1]
     except (NotBound, WrongBinding) as error:
         if not asked:
@@ -115,10 +115,11 @@ def _candidate(rank: str, reason: str, **fields: object) -> Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class _Asked:
-    """What is known after some launches: the sizes at which it was right, the first that torch does not make, and
-    one at which it fails where torch launches another kernel."""
+    """What is known after some launches: the sizes at which it was right, by how many units the last of them, the first
+    that torch does not make, and one at which it fails where torch launches another kernel."""
 
     right: list[str]
+    last: int = 0
     beyond: str = ""
     others: str = ""
 
@@ -137,9 +138,13 @@ def _beyond(kernel: Kernel, move: Move, device: Runner, host: Host) -> Verdict:
         except WrongBinding:
             continue  # no launch has so many threads, no length so many bits, or no buffer fits here
         if moved.trouble is not None and moved.trouble.kind == "timeout":
-            break  # so many steps that they are not waited for: nothing is known from here on
+            if asked.last * 2 < units:
+                break  # so many steps that they are not waited for: nothing is known from here on
+            # Not half as many steps took no longer than the patience: so many times that is no matter of their number.
+            moved = device.run_shifted(move.step, replace(shift, milliseconds=_PATIENT * shift.milliseconds))
         if moved.trouble is None and moved.contents == move.small.contents:
             asked.right.append(text)
+            asked.last = units
             continue
         if not is_made(host, kernel, move, shift):
             asked.others = text
@@ -170,16 +175,16 @@ def _targets(kernel: Kernel, move: Move) -> list[tuple[int, str]]:
         -(-move.step.grid[move.shift.axis] // (move.step.threadgroup[move.shift.axis] * max(move.shift.unit, 1))), 1
     )
     targets: dict[int, str] = {}
-    for key, value in move.step.arguments.items():
-        if not isinstance(value, Buffer) or not (growth := move.shift.growth(key, value.size)):
+    for each in named(kernel, move.step):
+        reach = each.buffer.size
+        if not (growth := move.shift.growth(each.key, reach)):
             continue
-        argument = next(each for each in kernel.metadata.arguments if key in (each.name, each.index))
         for limit, text in LIMITS:
-            for size, unit in {(1, "bytes"), (argument.element or 1, "elements")}:
-                ends = (limit * size - value.size) // growth  # the last launch that ends below the limit
-                if ends <= 2 * count or (ends + 2 * count) * growth + value.size > largest_size():
+            for size, unit in {(1, "bytes"), (each.element or 1, "elements")}:
+                ends = (limit * size - reach) // growth  # the last launch that ends below the limit
+                if ends <= 2 * count or (ends + 2 * count) * growth + reach > largest_size():
                     continue
-                what = f"{text} {unit} of {argument.name}"
+                what = f"{text} {unit} of {each.name}"
                 targets.setdefault(ends, f"below {what}")
                 targets.setdefault(ends + max(count // 2, 1), f"across {what}")
                 targets.setdefault(ends + count + 1, f"past {what}")
@@ -204,4 +209,10 @@ def _failed(kernel: Kernel, move: Move, host: Host, moved: Moved, text: str, rig
     inputs["call"] = call_of(kernel, move, tensors, host.rule.call, numbers)
     if views:
         inputs["strides"] = views
-    return Verdict(outcome="out_of_bounds" if moved.trouble else "wrong", reason=until, inputs=inputs, where=where)
+    return Verdict(outcome=_outcome(moved), reason=until, inputs=inputs, where=where)
+
+
+def _outcome(moved: Moved) -> Outcome:
+    if moved.trouble is None:
+        return "wrong"
+    return "timeout" if moved.trouble.kind in ("timeout", "deadlock") else "out_of_bounds"

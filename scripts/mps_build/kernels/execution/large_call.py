@@ -4,32 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..families.shared.condition import Number
 from ..families.shared.contracts import Kernel
+from ..families.shared.pack import leaf_of
 from ..machine.shift import Shift, sizes_of
 from ..program.dtypes import dtype_named
-from ..program.launch import Buffer, Program, Reference, Same, Shape, Step, View, dense_strides
+from ..program.launch import Buffer, Program, Reference, Same, Shape, Step, View, dense_strides, memory_of
 from .large_host import Tensor
 from .moves import Move
 
 _PLACE = re.compile(r"\{(\w+)(?:\[(\d)\])?\}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A buffer of a launch: by which key the launch has it, what the kernel calls it, its elements' type and bytes."""
+
+    key: str | int
+    name: str
+    type: str
+    element: int
+    buffer: Buffer
+
+
+def named(kernel: Kernel, step: Step) -> Iterator[Memory]:
+    """Yield a launch's memory with its names; behind a table of addresses it is called as the table's field is."""
+    for key, buffer in memory_of(step).items():
+        own, _, offset = str(key).partition("+")
+        argument = next(
+            each for each in kernel.metadata.arguments if key in (each.name, each.index) or own == each.name
+        )
+        if not offset:
+            yield Memory(key=key, name=argument.name, type=argument.type, element=argument.element, buffer=buffer)
+            continue
+        fields = [each for each in argument.fields if each.offset <= int(offset)]
+        name, kind = (fields[-1].name, leaf_of(fields[-1])) if fields else (argument.name, "")
+        dtype = dtype_named(kind)
+        yield Memory(key=key, name=name, type=kind, element=dtype.size if dtype else 1, buffer=buffer)
+
+
 def tensors_of(kernel: Kernel, move: Move, shift: Shift) -> list[Tensor]:
     """Return the tensors of a large launch: every buffer of elements, with its shape as far as a view tells it."""
     sizes, found = sizes_of(move.step, shift), []
-    for key, value in move.step.arguments.items():
-        if not isinstance(value, Buffer):
-            continue
-        argument = next(each for each in kernel.metadata.arguments if key in (each.name, each.index))
-        view = _view(move.program, value)
-        dtype = view.dtype if view else dtype_named(argument.type)
-        element = argument.element or (dtype.size if dtype else 1)
-        if dtype is not None and argument.element in (0, 1):
+    for each in named(kernel, move.step):
+        view, size = _view(move.program, each.buffer), sizes[each.key]
+        dtype = view.dtype if view else dtype_named(each.type)
+        element = each.element or (dtype.size if dtype else 1)
+        if dtype is not None and each.element in (0, 1):
             element = dtype.size
-        shape = _shape(move.program, value, shift, key, sizes[key]) or (-(-sizes[key] // element),)
-        found.append(Tensor(name=argument.name, size=sizes[key], shape=shape, element=element))
+        shape = _shape(move.program, each.buffer, shift, each.key, size) or (-(-size // element),)
+        found.append(Tensor(name=each.name, size=size, shape=shape, element=element))
     return found
 
 
@@ -52,12 +78,12 @@ def call_of(kernel: Kernel, move: Move, tensors: Sequence[Tensor], template: str
 
 
 def _empty(kernel: Kernel, move: Move, tensor: Tensor) -> str:
-    value = next((move.step.arguments[key] for key in (tensor.name, *range(64)) if key in move.step.arguments), None)
-    view = _view(move.program, value) if isinstance(value, Buffer) else None
-    dtype = view.dtype if view else dtype_named(kernel.argument(tensor.name).type)
+    memory = next(each for each in named(kernel, move.step) if each.name == tensor.name)
+    view = _view(move.program, memory.buffer)
+    dtype = view.dtype if view else dtype_named(memory.type)
     name = f"torch.{dtype.torch}" if dtype else f"…{tensor.element} bytes"
     made = f"torch.empty({tensor.shape}, dtype={name}, device='mps')"
-    if view is None:
+    if view is None or len(tensor.shape) != len(view.shape):
         return made  # its shape is not told: as many elements as its storage has
     strides = view.strides if view.strides is not None else dense_strides(view.shape)
     if strides == dense_strides(view.shape):
@@ -96,10 +122,7 @@ def _shape(program: Program, buffer: Buffer, shift: Shift, key: str | int, size:
 
 def strides_text(move: Move, shift: Shift) -> str:
     """Return which tensors are views with a longer stride, in words; empty if none is."""
-    step: Step = move.step
     parts = []
     for key, (piece, by) in shift.stretched.items():
-        value = step.arguments[key]
-        assert isinstance(value, Buffer)
         parts.append(f"{key} a view with {piece + by * shift.units} bytes from one row to the next")
     return ", ".join(parts)

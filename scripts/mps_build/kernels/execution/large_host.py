@@ -119,7 +119,7 @@ def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host
     bounds = [each for ask in rule.asks for each in _bounds(ask, code, list(called.values()), wider)]
     if rule.held and rule.held not in code.texts:
         return Host(rule=rule, bounds=tuple(bounds), unknown="its host code is not the one that the rule was read of")
-    if rule.small and len(bounds) >= len(rule.asks):
+    if rule.small and len(bounds) >= len(rule.asks) and all(each.guard.most < 1 << 31 for each in bounds):
         return Host(rule=rule, bounds=tuple(bounds), small=rule.small)
     comparing = next((way[-1] for way, calls in called.items() if INLINE in calls), "")
     if comparing and not rule.compares and not bounds:

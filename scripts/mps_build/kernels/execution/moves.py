@@ -1,8 +1,9 @@
 """Finds how a contract's small case becomes a large one, by trying, held against what the small case leaves.
 
 Three ways: the same threadgroups further along the grid; a stride of some tensor longer, so that its pieces lie
-further apart; every index of a buffer of indices higher, and the tensor that it points into longer. A way counts only
-if what is left is the same after several small moves.
+further apart; every index of a buffer of indices higher, and the tensor that it points into longer. Where trying cannot
+find it (numbers that count up, tensors behind a table of addresses), the case's binder states it. A way counts only if
+what is left is the same after several small moves.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..machine.left import buffers_of
 from ..machine.runner import Runner
 from ..machine.shift import Moved, Shift
 from ..program.launch import Addresses, Buffer, Program, Step, Value
-from .ways import MOST_RUNS, STILL, WAYS, Exhausted, Trials, shift_of
+from .ways import MOST_RUNS, STATED, STILL, WAYS, Exhausted, Trials, shift_of, stated
 
 _PROGRAMS = 6
 # Where so many kernels of a family could not be made large, the next are tried less.
@@ -78,7 +79,8 @@ def moves_of(
                 yield move
         if found:
             return
-        for each, move in _moves(kernel, cases, trials, tried or WAYS, fits):
+        are_stated = any(program.growth for _, program, _, _ in cases)
+        for each, move in _moves(kernel, cases, trials, tried or ((STATED,) if are_stated else WAYS), fits):
             found.append(each)
             yield move
             if len(found) == most:
@@ -116,12 +118,18 @@ def _moves(
     done: set[str] = set()
     for number, program, step, small in cases:
         for way in ways:
-            if way in done or (shift := shift_of(kernel, step, small, trials, way)) is None:
-                continue
-            move = Move(program=program, step=step, shift=shift, small=small)
-            if fits(move):
+            move = None if way in done else _move(kernel, program, step, small, trials, way)
+            if move is not None and fits(move):
                 done.add(way)
                 yield (number, way), move
+
+
+def _move(kernel: Kernel, program: Program, step: Step, small: Moved, trials: Trials, way: str) -> Move | None:
+    if way == STATED:
+        found = stated(step, trials, program.growth) if program.growth else None
+        return Move(program=program, step=step, shift=found[0], small=found[1]) if found else None
+    shift = shift_of(kernel, step, small, trials, way)
+    return Move(program=program, step=step, shift=shift, small=small) if shift else None
 
 
 def alone(program: Program, name: str, device: Runner) -> Step | None:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 
 from ..families.shared.contracts import Kernel
 from ..machine.runner import Runner
-from ..machine.shift import Moved, Shift
+from ..machine.shift import PATIENCE, Moved, Shift
 from ..program.errors import WrongBinding
-from ..program.launch import Addresses, Buffer, Step
+from ..program.launch import Addresses, Buffer, Growth, Step, Words, every, memory_of
 
-Words = Mapping[str | int, tuple[tuple[int, int, int], ...]]
 WAYS = ("x", "y", "z", "raised", "stretched")
+# Its binder says how a launch grows: nothing else is tried.
+STATED = "stated"
 STILL = Shift(axis=0, units=0, bytes={})
 # Launches that are tried for one kernel, in all and in one way with one case; one of many threads counts as several,
 # and one that hangs as many.
@@ -65,6 +66,32 @@ class Trials:
             if moved.trouble is not None or moved.contents != small.contents:
                 return False
         return True
+
+
+def stated(step: Step, trials: Trials, growth: Growth) -> tuple[Shift, Moved] | None:
+    """Return the shift that a binder states, and what is left without it; None if small moves leave something else.
+
+    Raises:
+        Exhausted: nothing more is tried.
+    """
+    if not {*growth.bytes, *growth.values, *growth.results} <= memory_of(step).keys():
+        return None
+    shift = Shift(
+        axis=growth.axis,
+        units=1,
+        unit=growth.groups,
+        bytes=growth.bytes,
+        words=growth.words,
+        values=growth.values,
+        results=growth.results,
+        only=growth.only,
+        milliseconds=PATIENCE * (4 if growth.only else 1),  # they loop as often as the tensor is long
+    )
+    small = trials.run(step, replace(shift, units=0))
+    if small.trouble is not None:
+        return None
+    same = trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small)
+    return (shift, small) if same else None
 
 
 def shift_of(kernel: Kernel, step: Step, small: Moved, trials: Trials, way: str) -> Shift | None:
@@ -215,7 +242,7 @@ def _lengths(step: Step, by: int, size: int, count: int) -> Iterator[tuple[str |
             yield name, (offset, width, number // count)
 
 
-def _counters(kernel: Kernel, step: Step, groups: int, threads: int) -> Iterator[Words]:
+def _counters(kernel: Kernel, step: Step, groups: int, threads: int) -> Iterator[Mapping[str | int, Words]]:
     """Yield counters among the constants that may start earlier, by the threadgroups or the threads of a unit: what a
     thread draws hangs on its number and on where its stream begins."""
     for name, offset, width, number in _constants(step):
@@ -223,13 +250,13 @@ def _counters(kernel: Kernel, step: Step, groups: int, threads: int) -> Iterator
             yield from ({name: ((offset, width, -each),)} for each in dict.fromkeys((threads, groups)))
 
 
-def _together(one: Words, other: Words) -> Words:
+def _together(one: Mapping[str | int, Words], other: Mapping[str | int, Words]) -> Mapping[str | int, Words]:
     return {name: (*one.get(name, ()), *other.get(name, ())) for name in {**one, **other}}
 
 
-def _choices(words: Sequence[tuple[str | int, tuple[int, int, int]]]) -> list[Words]:
+def _choices(words: Sequence[tuple[str | int, tuple[int, int, int]]]) -> list[Mapping[str | int, Words]]:
     """No length grows, or one of them, or two."""
-    found: list[Words] = [{}]
+    found: list[Mapping[str | int, Words]] = [{}]
     found += [{name: (word,)} for name, word in words]
     for (one, first), (other, second) in itertools.combinations(words[:6], 2):
         found.append({one: (first, second)} if one == other else {one: (first,), other: (second,)})
@@ -280,7 +307,9 @@ def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift |
     for index, held, width in _indices(kernel, step):
         for moves in _pointed(kernel, step, small, index, _rows_of(held, width), lengths):
             for grown in ({}, *({name: ((at, size, 1),)} for name, at, size, _ in constants)):
-                shift = Shift(axis=0, units=1, unit=0, bytes=moves, words=grown, values={index: (width, 1)})
+                shift = Shift(
+                    axis=0, units=1, unit=0, bytes=moves, words=grown, values={index: every(held.size, width, 1)}
+                )
                 if trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small):
                     return shift
     return None
@@ -319,12 +348,13 @@ def _indices(kernel: Kernel, step: Step) -> Iterator[tuple[str | int, Buffer, in
 
     Where there is a table of addresses they are behind it, of 64 bits: the only one there.
     """
-    tables = {key: value for key, value in step.arguments.items() if isinstance(value, Addresses)}
-    for key, value in (tables or step.arguments).items():
-        inner = list(value.places.values()) if isinstance(value, Addresses) else []
-        held = value if isinstance(value, Buffer) else inner[0] if len(inner) == 1 else None
-        width = 8 if inner else _INTEGERS.get(_type_of(kernel, key), 0)
-        if held is not None and held.data and held.role == "input" and width and held.size % width == 0:
+    tables = {str(key): value for key, value in step.arguments.items() if isinstance(value, Addresses)}
+    for key, held in memory_of(step).items():
+        table = tables.get(str(key).partition("+")[0])
+        if tables and (table is None or len(table.places) != 1):
+            continue
+        width = 8 if table else _INTEGERS.get(_type_of(kernel, key), 0)
+        if held.data and held.role == "input" and width and held.size % width == 0:
             yield key, held, width
 
 

@@ -13,13 +13,11 @@ from ..program.launch import Addresses, Buffer, Step
 from .checks import FORWARD
 from .left import Launch, Left, Place
 from .runtime import Report, Run
-from .shift import Shift, grown, outputs_of
+from .shift import Shift, grown, outputs_of, raised
 
 POISON = 0xA5
-# A launch here is a few threadgroups: what takes longer runs wild, and would fill the memory.
-_MILLISECONDS = 250
-# Where the slots of tables' buffers begin, and how many there are for each table.
-_INNER, _MOST_INNER = 40, 4
+# Where the slots of memory behind tables begin.
+_INNER = 40
 
 
 def largest_size() -> int:
@@ -52,55 +50,65 @@ def run_shifted(
     library.rt_release()
     device.prepare(code)
     pointers = (ctypes.c_void_p * max(len(code.metadata.arguments), 1))()
-    kept: dict[str | int, list[tuple[int, int]]] = {}
-    places = []
+    placed = _Placed(library, shift)
     for slot, argument in enumerate(each for each in code.metadata.arguments if each.is_buffer):
         key = argument.name if argument.name in step.arguments else argument.index
         if (shared := step.threadgroup_bytes.get(argument.name)) is not None:
             at = _place(library, slot, shared, max(argument.align, 16))
             library.rt_arena_add(at, shared, 0)
-            places.append(Place(slot=slot, address=at, size=shared, name=argument.name))
+            placed.places.append(Place(slot=slot, address=at, size=shared, name=argument.name))
             pointers[argument.index] = at
             continue
         value = step.arguments.get(key)
         if value is None:
             continue
         if isinstance(value, Buffer):
-            size = value.size + shift.growth(key, value.size) * shift.units
-            at = _place(library, slot, size, value.align or 16)
-            data = _raised(value.data, shift.values.get(key), shift.units) or bytes([POISON]) * value.size
-            pieces = shift.pieces(key, value.size)
-            for begin, length, to in pieces:
-                library.rt_fill(at + to, data[begin : begin + length], length)
-            kept[key] = [(at + to, length) for _, length, to in pieces]
-            places.append(Place(slot=slot, address=at, size=size, name=argument.name))
+            at = placed.buffer(slot, key, value, argument.name)
         elif isinstance(value, bytes):
-            data = grown(value, shift.words.get(key, ()), shift.units)
-            at = _place(library, slot, len(data), max(argument.align, 1))
-            library.rt_fill(at, data, len(data))
-            places.append(Place(slot=slot, address=at, size=len(data), name=argument.name))
+            at = placed.data(slot, grown(value, shift.words.get(key, ()), shift.units), argument.align, argument.name)
         else:
-            at = _place_table(library, slot, value, places, shift, key)
+            at = placed.table(slot, key, value)
         pointers[argument.index] = at
-    said = _launch(device, step, shift, groups, pointers)
-    left = Left(launches=(Launch.of(0, said, places),))
-    return left, [b"".join(ctypes.string_at(*each) for each in kept[key]) for key in outputs_of(step)]
+    said = _launch(device, step, shift, shift.only or None if groups is None else groups, pointers)
+    left = Left(launches=(Launch.of(0, said, placed.places),))
+    return left, [b"".join(ctypes.string_at(*each) for each in placed.kept[key]) for key in outputs_of(step)]
 
 
-def _place_table(library: Any, slot: int, table: Addresses, places: list[Place], shift: Shift, key: str | int) -> int:
-    """Place a table of addresses and its buffers, which stay where they are; return where it lies."""
-    data = bytearray(table.data)
-    for number, (offset, buffer) in enumerate(table.places.items()):
-        inner = _INNER + _MOST_INNER * slot + number
-        at = _place(library, inner, buffer.size, buffer.align or 16)
-        held = _raised(buffer.data, shift.values.get(key), shift.units) or bytes([POISON]) * buffer.size
-        library.rt_fill(at, held, buffer.size)
-        places.append(Place(slot=inner, address=at, size=buffer.size, name=f"+{offset}"))
-        struct.pack_into("<Q", data, offset, at)
-    at = _place(library, slot, len(data), 16)
-    library.rt_fill(at, bytes(data), len(data))
-    places.append(Place(slot=slot, address=at, size=len(data)))
-    return at
+class _Placed:
+    """The memory of a shifted launch: where it lies, and where the pieces of each buffer's contents are."""
+
+    def __init__(self, library: Any, shift: Shift) -> None:
+        self._library, self._shift, self._inner = library, shift, _INNER
+        self.places: list[Place] = []
+        self.kept: dict[str | int, list[tuple[int, int]]] = {}
+
+    def buffer(self, slot: int, key: str | int, value: Buffer, name: str) -> int:
+        """Place a buffer as large as the shift makes it, with its contents where they are moved to."""
+        shift = self._shift
+        size = value.size + shift.growth(key, value.size) * shift.units
+        at = _place(self._library, slot, size, value.align or 16)
+        data = raised(value.data, shift.values.get(key, ()), shift.units) or bytes([POISON]) * value.size
+        pieces = shift.pieces(key, value.size)
+        for begin, length, to in pieces:
+            self._library.rt_fill(at + to, data[begin : begin + length], length)
+        self.kept[key] = [(at + to, length) for _, length, to in pieces]
+        self.places.append(Place(slot=slot, address=at, size=size, name=name))
+        return at
+
+    def data(self, slot: int, data: bytes, align: int, name: str = "") -> int:
+        """Place bytes that the kernel only reads."""
+        at = _place(self._library, slot, len(data), max(align, 1))
+        self._library.rt_fill(at, data, len(data))
+        self.places.append(Place(slot=slot, address=at, size=len(data), name=name))
+        return at
+
+    def table(self, slot: int, key: str | int, table: Addresses) -> int:
+        """Place a table of addresses and the memory behind it."""
+        data = bytearray(table.data)
+        for offset, buffer in table.places.items():
+            struct.pack_into("<Q", data, offset, self.buffer(self._inner, f"{key}+{offset}", buffer, f"+{offset}"))
+            self._inner += 1
+        return self.data(slot, bytes(data), 16)
 
 
 def _launch(device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | None, pointers: object) -> Report:
@@ -118,7 +126,7 @@ def _launch(device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | 
         cooperative=code.is_cooperative,
         order=FORWARD,
         poison=POISON,
-        milliseconds=_MILLISECONDS,
+        milliseconds=shift.milliseconds,
         seed=1,
     )
     said = Report()
@@ -144,22 +152,3 @@ def _place(library: object, slot: int, size: int, align: int) -> int:
     if not at:
         raise WrongBinding(f"no room for {size} bytes")
     return int(at)
-
-
-def _raised(data: bytes, how: tuple[int, int] | None, units: int) -> bytes:
-    """Return a buffer's whole numbers, each grown; negative ones count from the end, which grows itself.
-
-    Raises:
-        WrongBinding: one of them does not fit.
-    """
-    if how is None:
-        return data
-    width, growth = how
-    grown = bytearray()
-    for at in range(0, len(data), width):
-        value = int.from_bytes(data[at : at + width], "little", signed=True)
-        value += growth * units if value >= 0 else 0
-        if value >= 1 << (8 * width - 1):
-            raise WrongBinding(f"an index of {value} does not fit its {8 * width} bits")
-        grown += value.to_bytes(width, "little", signed=True)
-    return bytes(grown)

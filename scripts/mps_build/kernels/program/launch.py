@@ -85,6 +85,34 @@ class Step:
     in_order: bool = False
 
 
+Words = tuple[tuple[int, int, int], ...]
+"""Whole numbers that grow: where each begins, its bytes, and what is added to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """How a launch becomes a larger one of its kind, one unit after the other, where trying does not find it.
+
+    An argument's name; behind a table of addresses `NAME+8`, the memory whose address lies there.
+
+    Args:
+        groups: by how many threadgroups the launch lies further along `axis`; 0: it has the same ones.
+        bytes: by argument, how far its contents lie further on.
+        words: by argument, the numbers of a constant that grow.
+        values: by argument, the whole numbers that grow in what the launch finds there.
+        results: by argument, the whole numbers that grow in what the launch leaves there.
+        only: the threadgroups along the axis that are run, where all of them would take too long; empty: all.
+    """
+
+    groups: int = 0
+    axis: int = 0
+    bytes: Mapping[str | int, int]
+    words: Mapping[str | int, Words] = field(default_factory=dict)
+    values: Mapping[str | int, Words] = field(default_factory=dict)
+    results: Mapping[str | int, Words] = field(default_factory=dict)
+    only: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """Elements of a buffer: shape, and strides and offset in elements, outermost first (None: dense)."""
@@ -146,12 +174,34 @@ class Program:
     Args:
         label: which case it is: shapes, strides, dtypes.
         varies: why the bits may depend on the order of threads (float atomics); then only the checks hold.
+        growth: how its one launch becomes as large as torch makes it (verify_kernels --large).
     """
 
     label: str
     steps: Sequence[Step]
     checks: Sequence[Check]
     varies: str = ""
+    growth: Growth | None = None
+
+
+def every(length: int, size: int, growth: int) -> Words:
+    """Return that all numbers, of `size` bytes each, in so many bytes grow.
+
+    >>> every(8, 4, 1)
+    ((0, 4, 1), (4, 4, 1))
+    """
+    return tuple((at, size, growth) for at in range(0, length, size))
+
+
+def memory_of(step: Step) -> dict[str | int, Buffer]:
+    """Return a launch's memory by argument; behind a table of addresses at byte 8 as `NAME+8`."""
+    found: dict[str | int, Buffer] = {}
+    for key, value in step.arguments.items():
+        if isinstance(value, Buffer):
+            found[key] = value
+        elif isinstance(value, Addresses):
+            found |= {f"{key}+{offset}": buffer for offset, buffer in value.places.items()}
+    return found
 
 
 def dense_strides(shape: Sequence[int]) -> Shape:

@@ -62,7 +62,7 @@ def look_at_record(record: Mapping[str, Any], *, recipe: str, place: str, run: s
     wrong, well = [], {verdict_key}
     for case in record.get("cases", []):
         key = _key(recipe, place, str(case["id"]))
-        if case.get("explained"):  # of a simulated device: nothing new, and not well
+        if case.get("explained"):  # as 0.2 wrote it, of a simulated device: nothing new, and not well
             continue
         if case["outcome"] in FAILED:
             said = _fenced(case.get("reason") or "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -14,15 +13,6 @@ from mps_build.common.plain_text import plain
 FRAME = "device_suite"
 # Its packages: what is imported of them is embedded.
 FRAMES = (FRAME, "engine", "operators", "transforms")
-# Tables, and the module that reads each from beside itself.
-_READ_BY = {
-    "rows.json": "conditions.listed",
-    "coverings.json": "covering",
-    "calls.json": "overloads.asking",
-    "more_calls.json": "overloads.asking",
-    "asked.json": "rules.asked",
-    "wider.json": "rules.asked",
-}
 # What the script itself calls, besides what the case's file imports.
 _ALWAYS = ("states", "runs", "plants", "selection", "compare")
 
@@ -53,37 +43,7 @@ def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:
         sources[name] = source
         package = name if (suite.joinpath(*name.split(".")) / "__init__.py").is_file() else name.rpartition(".")[0]
         wanted += [name.rpartition(".")[0] or FRAME, *_imports(source, package=package)]
-    for table in sorted((suite / FRAME).rglob("*.json")):
-        if f"{FRAME}.{_READ_BY.get(table.name, '?')}" in sources:
-            sources[table.relative_to(suite).as_posix()] = _data_of(table, case_id)
     return dict(sorted(sources.items(), key=lambda pair: (pair[0] != path.stem, pair[0])))
-
-
-def _data_of(path: Path, case_id: str) -> str:
-    """Return a table that a module reads; of conditions and rules only what the case's operator has."""
-    text = path.read_text(encoding="utf-8")
-    if path.name in ("asked.json", "wider.json"):
-        rule, _, operator = case_id.removesuffix("-rest").partition("-")
-        every = json.loads(text)
-        parts = {part: _of_operator(every.get(part, {}), operator) for part in ("samples", rule)}
-        if path.name == "asked.json" and rule in every:
-            parts["samples"] = {name: one for name, one in parts["samples"].items() if name in parts[rule]}
-        return json.dumps(parts)
-    if path.name in ("calls.json", "more_calls.json"):
-        case = "overload-{}-more" if path.name == "more_calls.json" else "overload-{}"
-        return json.dumps({name: one for name, one in json.loads(text).items() if case_id == case.format(name)})
-    if path.name != "rows.json":
-        return text
-    return json.dumps({name: row for name, row in json.loads(text).items() if case_id.startswith(f"condition-{name}-")})
-
-
-def _of_operator(rows: Mapping[str, object], operator: str) -> dict[str, object]:
-    return {name: one for name, one in rows.items() if operator in (name.partition(".")[0], _bare(name))}
-
-
-def _bare(name: str) -> str:
-    """Return the operator of an overload that may write in place."""
-    return name.partition(".")[0].rstrip("_")
 
 
 def without_other_cases(text: str, case_id: str) -> str:

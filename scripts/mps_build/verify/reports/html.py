@@ -10,7 +10,7 @@ from mps_build.common.page import section, table, whole_page
 from mps_build.common.plain_text import html_link, in_html
 from mps_build.common.records.device_record import Case, Record
 
-from .words import by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
+from .words import Found, by_layer, facts, found_in, headline, issue_link, plural, sentence, share_of_bound
 
 _TONES = {
     "passed": "good",
@@ -34,7 +34,6 @@ def render(record: Record) -> str:
             f'<p class="statement">{in_html(record.statement)}</p>',
             _verdict(record),
             _bad(record),
-            _explained(record),
             _known(record),
             _layers(record),
             _facts(record),
@@ -65,28 +64,20 @@ def _with_code(text: str) -> str:
 
 
 def _bad(record: Record) -> str:
-    cases = [case for case in record.cases if case.is_new]
+    groups = found_in(record, (case for case in record.cases if case.is_new))
     rows = [
-        f"<tr><td><code>{in_html(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
-        f'<td class="what">{_reason(case)}</td></tr>'
-        for case in cases
+        f"<tr><td><code>{in_html(one.id)}</code></td><td>{in_html(one.words)}</td><td>{_issues(one.first)}</td>"
+        f'<td>{_tag(one.first)}</td><td class="what">{_reason(one.first)}{_script(one)}</td></tr>'
+        for one in groups
     ]
-    return _section("New failures", ("case", "issue", "outcome", "what"), rows, plural(len(cases), "case"))
+    columns = ("finding", "found by", "issue", "outcome", "what")
+    return _section("New findings", columns, rows, plural(len(groups), "finding"))
 
 
-def _explained(record: Record) -> str:
-    rows = []
-    for case in record.cases:
-        if (found := case.explained) is None:
-            continue
-        name = f"<code>{in_html(found.id)}</code>"
-        link = html_link(found.link or "", name)
-        rows.append(
-            f"<tr><td><code>{in_html(case.id)}</code></td><td>{_tag(case)}</td><td>{in_html(found.letter)}</td>"
-            f'<td>{link}</td><td class="what">{in_html(found.reason)}</td></tr>'
-        )
-    columns = ("case", "outcome", "letter", "explanation", "why")
-    return _section("Explained failures", columns, rows, plural(len(rows), "case"))
+def _script(one: Found) -> str:
+    if one.finding is None or not one.finding.script:
+        return ""
+    return f"<details><summary>script</summary><pre>{in_html(one.finding.script)}</pre></details>"
 
 
 def _known(record: Record) -> str:
@@ -99,21 +90,19 @@ def _known(record: Record) -> str:
         fixed = f"; fixed by {row.fixed_by}" if row.fixed_by else ""
         rows.append(
             f"<tr><td><code>{in_html(case.id)}</code></td><td>{_tag(case)}</td>"
-            f"<td>{html_link(row.link, in_html(row.id))}</td><td>{in_html(row.since)}</td>"
+            f"<td>{html_link(row.link or '', in_html(row.id))}</td><td>{in_html(row.since or row.kind)}</td>"
             f'<td class="what">{in_html(row.title)}: {in_html(row.reason)}{in_html(fixed)}</td></tr>'
         )
     columns = ("case", "outcome", "issue", "since", "what")
     return _section("Known issues", columns, rows, plural(len(rows), "case"))
 
 
-def _tone(case: Case) -> str:
-    return "known" if case.explained is not None else _TONES[case.outcome]
-
-
 def _layers(record: Record) -> str:
     rows = []
     for layer, cases in by_layer(record.cases).items():
-        shares = [(tone, sum(_tone(case) == tone for case in cases)) for tone in ("good", "known", "bad", "idle")]
+        shares = [
+            (tone, sum(_TONES[case.outcome] == tone for case in cases)) for tone in ("good", "known", "bad", "idle")
+        ]
         bar = "".join(f'<span class="{tone}" style="flex:{number}"></span>' for tone, number in shares if number)
         seconds = sum(case.seconds or 0.0 for case in cases)
         rows.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from mps_build.common.junit import JunitCase, junit
@@ -12,7 +13,8 @@ from .words import by_layer, headline, sentence
 
 def render(record: Record) -> str:
     """Return the record as JUnit XML: known issues are skipped tests, and "not verified" is an error."""
-    cases = [_case(case) for members in by_layer(record.cases).values() for case in members]
+    known = {row.id: row.reason for row in record.known_issues}
+    cases = [_case(case, known) for members in by_layer(record.cases).values() for case in members]
     return junit(
         "verify_mps",
         [*cases, _verdict(record)],
@@ -22,18 +24,16 @@ def render(record: Record) -> str:
     )
 
 
-def _case(case: Case) -> JunitCase:
+def _case(case: Case, known: Mapping[str, str]) -> JunitCase:
     whole = JunitCase(suite=case.layer, name=case.id, seconds=case.seconds or 0.0)
     reason = case.reason or ""
-    if case.explained is not None:
-        text = f"{case.explained.letter} {case.explained.id}: {case.explained.reason}: {reason}"
-        return replace(whole, outcome="skipped", text=text)
     if case.outcome == "failed":
         return replace(whole, outcome="failed", text=reason)
     if case.outcome in ("crashed", "timeout", "own_fault"):
         return replace(whole, outcome="error", kind=case.outcome, text=reason)
     if case.outcome == "known":
-        return replace(whole, outcome="skipped", text=f"known issue {case.known_issue or ''}: {reason}")
+        why = f"{case.known_issue or ''}: {known.get(case.known_issue or '', '')}"
+        return replace(whole, outcome="skipped", text=f"known issue {why}: {reason}")
     if case.outcome == "skipped":
         return replace(whole, outcome="skipped", text=reason)
     note = f"passed, though {case.known_issue} is a known issue" if case.outcome == "unexpected_pass" else ""

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mps_build.common.console import as_called
-from mps_build.common.plain_text import Markdown, in_code, markdown_link, markdown_table, plain, with_code
+from mps_build.common.plain_text import (
+    Markdown,
+    fence_of,
+    in_code,
+    in_html,
+    markdown_link,
+    markdown_table,
+    plain,
+    with_code,
+)
 from mps_build.common.records.device_record import FAILED, Case, Record
 
-from .words import by_layer, facts, headline, issue_link, sentence
+from .words import by_layer, facts, found_in, headline, issue_link, sentence
 
-_SHOWN = 50
+_SHOWN, _SCRIPTS = 50, 10
 
 
 def render(record: Record) -> str:
@@ -21,8 +30,7 @@ def render(record: Record) -> str:
     parts += _table(("", ""), [(Markdown(f"**{name}**"), _short(value)) for name, value in facts(record)])
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]
-    parts += _cases("New failures", [case for case in record.cases if case.is_new])
-    parts += _explained(record)
+    parts += _findings(record)
     known = {row.id: row for row in record.known_issues}
     rows = []
     for case in record.cases:
@@ -32,9 +40,9 @@ def render(record: Record) -> str:
                 (
                     in_code(case.id),
                     case.outcome.replace("_", " "),
-                    markdown_link(row.id, row.link),
-                    row.since,
-                    _short(row.title),
+                    markdown_link(row.id, row.link or ""),
+                    row.since or row.kind,
+                    _short(f"{row.title}: {row.reason}"),
                 )
             )
     if rows:
@@ -53,24 +61,23 @@ def _layers(record: Record) -> list[str]:
     return _table(("layer", *(column.replace("_", " ") for column in columns)), rows)
 
 
-def _cases(title: str, cases: list[Case]) -> list[str]:
-    if not cases:
+def _findings(record: Record) -> list[str]:
+    groups = found_in(record, (case for case in record.cases if case.is_new))
+    if not groups:
         return []
-    rows = [(in_code(case.id), _issues(case), case.outcome, _short(case.reason)) for case in cases[:_SHOWN]]
-    more = [f"and {len(cases) - _SHOWN} more: see the record", ""] if len(cases) > _SHOWN else []
-    return [f"### {title}", "", *_table(("case", "issue", "outcome", "what"), rows), *more]
-
-
-def _explained(record: Record) -> list[str]:
-    rows = []
-    for case in record.cases:
-        if case.explained is not None:
-            name = in_code(case.explained.id)
-            link = markdown_link(name, case.explained.link or "")
-            rows.append((in_code(case.id), case.outcome, case.explained.letter, link, _short(case.explained.reason)))
-    more = [f"and {len(rows) - _SHOWN} more: see the record", ""] if len(rows) > _SHOWN else []
-    columns = ("case", "outcome", "letter", "explanation", "why")
-    return ["### Explained failures", "", *_table(columns, rows[:_SHOWN]), *more] if rows else []
+    rows = [
+        (in_code(one.id), in_code(one.words), _issues(one.first), one.first.outcome, _short(one.first.reason))
+        for one in groups[:_SHOWN]
+    ]
+    parts = ["### New findings", "", *_table(("finding", "found by", "issue", "outcome", "what"), rows)]
+    if len(groups) > _SHOWN:
+        parts += [f"and {len(groups) - _SHOWN} more: see the record", ""]
+    for one in groups[:_SCRIPTS]:
+        if one.finding is not None and one.finding.script:
+            fence = fence_of(one.finding.script)
+            head = f"<details><summary>{in_html(one.id)}</summary>"
+            parts += [head, "", f"{fence}python", one.finding.script.rstrip(), fence, "", "</details>", ""]
+    return parts
 
 
 def _issues(case: Case) -> Markdown:

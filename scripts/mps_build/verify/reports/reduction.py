@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -70,7 +71,7 @@ def reduce_case(suite: Path, record: Record, case: Case, asking: Asking, said: s
     """
     if asking.python is None:
         return Reduction(refused="no Python with torch is at hand (--python names one)")
-    found = _reduced(suite, record, case, asking, said)
+    found = _reduced(suite, record, case, asking, said) if not case.is_drawn else _drawn(suite, record, case, asking)
     if "missing" in found:
         raise UsageError(plain(str(found["missing"])), hint="leave --device and --plant out to use the record alone")
     if "script" not in found:
@@ -89,9 +90,25 @@ def _reduced(suite: Path, record: Record, case: Case, asking: Asking, said: str)
         "said": plain(said),
         "seconds": str(SECONDS),
     }
+    return _asked("device_suite.reduction", suite, case, asking, options)
+
+
+def _drawn(suite: Path, record: Record, case: Case, asking: Asking) -> dict[str, Any]:
+    """Return the script of a drawn case. The record's own is not used: a record is somebody's file, and this is run."""
+    finding = next((one for one in record.findings if one.id == case.finding), None)
+    options = {
+        "device": asking.device or record.device,
+        "named": record.device,
+        "plant": str(Path(asking.plant).absolute()) if asking.plant else "",
+        "finding": json.dumps(finding.model_dump(exclude={"script", "no_script"})) if finding else "",
+    }
+    return _asked("engine.again", suite, case, asking, options)
+
+
+def _asked(module: str, suite: Path, case: Case, asking: Asking, options: Mapping[str, str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "found.json"
-        argv = [str(asking.python), "-W", "ignore", "-m", "device_suite.reduction", f"--output={output}"]
+        argv = [str(asking.python), "-W", "ignore", "-m", module, f"--output={output}"]
         argv += [f"--{key}={value}" for key, value in options.items()]
         argv += [] if asking.device or asking.plant else ["--or-record"]
         command = Command(

@@ -27,14 +27,11 @@ def render_script(record: Record, case: Case, sources: Mapping[str, str]) -> str
         _literal_docstring(record, case),
         "",
         "import argparse",
-        "import atexit",
         "import importlib.abc",
         "import importlib.util",
         "import linecache",
         "import os",
-        "import shutil",
         "import sys",
-        "import tempfile",
         "",
         f"CASE, FILE, DEVICE = {case.id!r}, {module!r}, {record.device!r}",
         "SOURCES = {}",
@@ -44,7 +41,7 @@ def render_script(record: Record, case: Case, sources: Mapping[str, str]) -> str
     return "\n".join([*parts, "", "", _MAIN.read_text(encoding="utf-8")])
 
 
-_LETTERS = {"bug": "a bug of the release", "limit": "a limit of the simulation", "suite": "a fault of the suite"}
+_KINDS = {"bug": "a bug of PyTorch", "apple": "a bug of Apple's", "limit": "a limit of the simulation"}
 
 
 def render_issue(
@@ -75,11 +72,10 @@ def render_issue(
     ]
     if links:
         lines += [f"The case was written for {links}.", ""]
-    if case.explained is not None:
-        where = f" ({case.explained.link})" if case.explained.link else ""
-        lines += [in_markdown(f"Explained as {_LETTERS[case.explained.letter]}: {case.explained.reason}{where}."), ""]
     if known := next((row for row in record.known_issues if row.id == case.known_issue), None):
-        sentence = f"Known as {known.link} ({known.title}), since {known.since}."
+        since = f", since {known.since}" if known.since else ""
+        kind = _KINDS.get(known.kind, known.kind)
+        sentence = f"Known as {known.link or known.id}, {kind} ({known.title}{since}): {known.reason}."
         lines += [in_markdown(sentence), ""]
     shown = [(name, value) for name, value in facts_of_record(record) if name not in ("started", "time")]
     lines += ["**Versions**", "", *markdown_table(("", ""), shown)]

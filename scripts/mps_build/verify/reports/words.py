@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.device_record import Case, Record
+from mps_build.common.records.device_record import Case, Estimate, Finding, Record
 
 _KINDS = {"aot": "Metal kernels precompiled", "jit": "Metal kernels compiled at first use", "off": "without MPS"}
 _VERDICTS = {
@@ -15,6 +16,34 @@ _VERDICTS = {
     "known_issues_only": "Known issues only",
     "not_verified": "Not verified",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What is wrong once, in one case or in several; `finding`: its smallest call, where the suite has found one."""
+
+    id: str
+    cases: tuple[Case, ...]
+    finding: Finding | None
+
+    @property
+    def first(self) -> Case:
+        """The case that found it first."""
+        return self.cases[0]
+
+    @property
+    def words(self) -> str:
+        """How many cases it is, where it is more than one."""
+        return plural(len(self.cases), "case") if len(self.cases) > 1 else self.first.id
+
+
+def found_in(record: Record, cases: Iterable[Case]) -> list[Found]:
+    """Return cases by what they come down to, in the order of the first case of each."""
+    by_id = {finding.id: finding for finding in record.findings}
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.finding or case.id, []).append(case)
+    return [Found(id=name, cases=tuple(group), finding=by_id.get(name)) for name, group in groups.items()]
 
 
 def headline(record: Record) -> str:
@@ -48,7 +77,7 @@ def one_line(record: Record) -> str:
 def sentence(record: Record) -> str:
     """Return what the verdict means, in one sentence."""
     counts = record.counts
-    bad = sum(case.is_new for case in record.cases)
+    new = [case for case in record.cases if case.is_new]
     ran = sum(counts.values()) - counts.get("skipped", 0)
     if record.partial and record.cause == "interrupted":
         return f"Interrupted after {ran} cases; no verdict follows from a part."
@@ -58,7 +87,9 @@ def sentence(record: Record) -> str:
         return "No verdict: " + (record.message or record.hint or record.cause or "nothing ran") + "."
     if record.verdict == "regressed":
         known = counts.get("known", 0)
-        return f"{plural(bad, 'case')} of {ran} gave wrong answers that no known issue explains" + (
+        groups = found_in(record, new)
+        of = f"{plural(len(groups), 'finding')} in " if len(groups) < len(new) else ""
+        return f"{of}{plural(len(new), 'case')} of {ran} gave wrong answers that no known issue explains" + (
             f"; {known} more {'is' if known == 1 else 'are'} known." if known else "."
         )
     explained = explanation_words(record)
@@ -73,16 +104,11 @@ def sentence(record: Record) -> str:
 
 
 def explanation_words(record: Record) -> str:
-    """Return how many failures on a simulated device have which explanation; nothing where there are none.
-
-    A known issue is a bug that known_issues.yaml has.
-    """
+    """Return how many cases of a simulated device are wrong by what; nothing where there are none."""
     found = record.explanations
     if found is None:
         return ""
-    known = record.counts.get("known", 0)
     parts = (
-        (known, plural(known, "known issue")),
         (found.bug, f"{plural(found.bug, 'bug')} of the release"),
         (found.limit, f"{plural(found.limit, 'limit')} of the simulation"),
         (found.unexplained, f"{found.unexplained} unexplained"),
@@ -112,6 +138,7 @@ def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
         ("Python", " ".join(filter(None, (record.python.version, record.python.machine))) if record.python else ""),
         ("started", record.started.replace("T", " ").replace("+00:00", " UTC")),
         ("time", f"{record.seconds:.0f} s"),
+        ("estimated", estimate_words(record.estimate) if isinstance(record, Record) else ""),
         ("tool", record.tool),
     ]
     removed = record.environment.get("removed") or {}
@@ -141,6 +168,15 @@ def _processes(record: Record | BenchmarkRecord) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def estimate_words(estimate: Estimate | None) -> str:
+    """Return what a run was to take, as it was told before its first case."""
+    if estimate is None:
+        return ""
+    low, high = f"{estimate.low_seconds:.0f}", f"{estimate.high_seconds:.0f}"
+    takes = low if low == high else f"{low} to {high}"
+    return f"{takes} s for {estimate.cases:,} cases, {estimate.keys:,} graph keys"
 
 
 def by_layer(cases: Iterable[Case]) -> dict[str, list[Case]]:

@@ -45,7 +45,8 @@ def ask_alone(
     Args:
         name: of the files that the process leaves in the folder of the run; a number is added to it.
     """
-    chosen = replace(request, device=device, plant=None, only=(glob.escape(case_id),), op=None, quick=False, shard="")
+    whole = replace(request, op=None, quick=False, shard="", layers=(), cases=0, keys=0, seconds=0.0)
+    chosen = replace(whole, device=device, plant=None, only=(glob.escape(case_id),))
     name = f"{name}.{1 + len(list(request.folder.glob(f'{name}.*.outcomes.jsonl')))}"
     outcomes, found = request.folder / f"{name}.outcomes.jsonl", dict[str, str]()
 

@@ -39,6 +39,7 @@ def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case:
             seen.add(case.id)
             run.cases.append(case)
             run.bad += case.outcome in FAILED
+            run.findings |= part.findings
             if len(part.files) != listed.get(id(part)):
                 listed[id(part)] = len(part.files)
                 run.files |= part.files
@@ -72,6 +73,7 @@ def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
     run.collected = sum(part.collected for part in parts)
     run.own = sum(part.own for part in parts)
     run.faults = sum(part.faults for part in parts)
+    run.not_asked = sum(part.not_asked for part in parts)
     run.threads = max((part.threads for part in parts if part.threads is not None), default=None)
     run.stopped = next((part.stopped for part in parts if part.stopped), None)
     run.refused = next((part.refused for part in parts if part.refused), None)

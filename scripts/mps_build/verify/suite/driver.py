@@ -6,16 +6,26 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.records.device_record import FAILED, Case, Result
+from mps_build.common.records.device_record import FAILED, Case, Estimate, Result
 
 from .alone import Alone, ask_alone
 from .beside import run_beside
 from .child import SUMMARY, ChildEnd, run_child
-from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_row, last_lines, signal_name
+from .estimates import Estimates
+from .outcomes import (
+    WHERE,
+    case_of_event,
+    describe_end,
+    finding_of_event,
+    is_orderly,
+    known_death,
+    last_lines,
+    signal_name,
+)
 from .run import JudgeText, OnCase, SuiteRun
 from .suite_request import SuiteRequest, layer_of, suite_command
 
@@ -33,9 +43,10 @@ def run_suite(
     *,
     judge_text: JudgeText,
     on_case: OnCase,
+    on_estimate: Callable[[Estimate], None] = lambda estimate: None,
     run: SuiteRun | None = None,
 ) -> SuiteRun:
-    """Run the suite and return all outcomes, in order.
+    """Run the suite and return all outcomes, in order; `on_estimate` hears before the first what it will take.
 
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
@@ -50,9 +61,12 @@ def run_suite(
     known.write_text(json.dumps(list(request.known), indent=1), encoding="utf-8")
 
     def part(request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool]) -> None:
-        _run_part(_Asked(request, known, judge_text, on_case, is_stopped), run)
+        _run_part(_Asked(request, known, judge_text, on_case, is_stopped, estimates, end), run)
 
-    if request.jobs > 1 and request.plant is None and not run.cases:
+    beside = request.jobs > 1 and request.plant is None and not run.cases
+    estimates = Estimates(request.jobs if beside else 1, on_estimate)
+    end = time.monotonic() + request.seconds if request.seconds else None
+    if beside:
         run_beside(request, part, run, on_case)
     else:
         part(request, run, on_case, lambda: False)
@@ -68,6 +82,8 @@ class _Asked:
     judge_text: JudgeText
     on_case: OnCase
     is_stopped: Callable[[], bool]
+    estimates: Estimates
+    end: float | None  # when the time of the whole run is over
 
 
 def _run_part(asked: _Asked, run: SuiteRun) -> None:
@@ -98,37 +114,63 @@ class _GroupRun:
         self._outcomes = self._request.folder / f"{self._file_name}.outcomes.jsonl"
         self._suspect: str | None = None  # the case that failed with a hit in it
         self._uncollected = False  # a file of the child could not be imported: its exit status says so each time
+        self._estimates, self._is_estimating = True, False
+        self._is_time_over = False
+        self._done: Path | None = None
 
     def go(self) -> bool:
         """Run the files to their end; False where their child died before it could list their cases."""
-        names = {file.name for file in self._files}
-        before = [case for case in self._run.cases if case.file in names]  # of a run that is resumed
-        self._seen |= {case.id: None for case in before}
-        self._file_of |= {case.id: str(case.file) for case in before}
-        after = next((case_id for case_id in reversed(self._seen) if "::" not in case_id), None)
+        self._take_up()
+        after: str | None = None
         first = 1 + len(list(self._request.folder.glob(f"{self._file_name}.*.outcomes.jsonl")))
         for number in range(first, 1_000_000):
+            if self._asked.end is not None and time.monotonic() >= self._asked.end:
+                self._is_time_over = True
+                break
             bad = self._run.bad + self._run.own
             end = self._child(number, after)
+            if self._is_estimating and end.cut != "stopped" and not is_orderly(end):
+                self._estimates = False  # it died before its first case, in none of them
+                continue
             if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.plant is None:
                 return False
-            if end.exit == 1 and self._run.bad + self._run.own == bad and not self._uncollected:
-                self._add_outside(end)
-            for case_id, text in end.slices:
-                if case_id is None or case_id not in (SUMMARY, end.running):
-                    self._judge_output(case_id, text)
+            self._hear(end, bad)
             if end.cut == "stopped":
                 return True
-            left = self._after_child(end)
+            after = self._after_child(end)
             if self._run.stopped or self._run.refused or self._run.caught:
                 return True
-            if left is None:
+            if self._is_time_over or after is None:
                 break
-            after = left
-        for case_id in self._expected or ():
-            if case_id not in self._seen:  # a case that nobody speaks of must not look like one that was never there
-                self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite reported no outcome"))
+        self._account_for_the_rest()
         return True
+
+    def _take_up(self) -> None:
+        """Leave out what a run that is resumed has asked: processes beside each other leave gaps in the order."""
+        names = {file.name for file in self._files}
+        before = [case for case in self._run.cases if case.file in names]
+        self._seen |= {case.id: None for case in before}
+        self._file_of |= {case.id: str(case.file) for case in before}
+        if before:
+            self._done = self._request.folder / f"{self._file_name}.done.json"
+            self._done.write_text(json.dumps(list(self._seen)), encoding="utf-8")
+
+    def _hear(self, end: ChildEnd, bad: int) -> None:
+        """Judge what a child wrote outside of its cases; `bad`: how many had failed before it."""
+        if end.exit == 1 and self._run.bad + self._run.own == bad and not self._uncollected:
+            self._add_outside(end)
+        for case_id, text in end.slices:
+            if case_id is None or case_id not in (SUMMARY, end.running):
+                self._judge_output(case_id, text)
+
+    def _account_for_the_rest(self) -> None:
+        """Say of each case that nobody spoke of that it was left: it must not look like one that was never there."""
+        left = [case_id for case_id in self._expected or () if case_id not in self._seen]
+        if self._is_time_over:
+            self._run.not_asked += len(left)
+            return
+        for case_id in left:
+            self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite reported no outcome"))
 
     def _files_from(self, after: str | None) -> tuple[Path, ...]:
         """Return the files that still have cases: those before the file of the last case are done."""
@@ -142,8 +184,17 @@ class _GroupRun:
         self._uncollected = False
         self._hits = self._hits_before = self._suspect = None
         self._outcomes = request.folder / f"{name}.outcomes.jsonl"
+        if self._asked.end is not None:
+            request = replace(request, seconds=max(self._asked.end - time.monotonic(), 0.1))
+        self._is_estimating = False
         command = suite_command(
-            request, self._files_from(after), known=self._asked.known, outcomes=self._outcomes, after=after
+            request,
+            self._files_from(after),
+            known=self._asked.known,
+            outcomes=self._outcomes,
+            after=after,
+            done=self._done,
+            estimates=self._estimates and after is None,
         )
         return run_child(
             command,
@@ -159,12 +210,19 @@ class _GroupRun:
         kind = event.get("event")
         if kind == "started":
             self._hits_before = self._hits
+            self._is_estimating = False
+        elif kind == "estimate":
+            self._is_estimating = False
+            self._asked.estimates.take(event)
+        elif kind == "time_over":
+            self._is_time_over = True
         self._hits = event.get("plant_hits", self._hits)
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
             self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
             self._run.files |= {case_id: self._file_of.get(case_id, "") for case_id in self._expected}
             self._run.collected += sum(case_id not in self._seen for case_id in self._expected)
+            self._is_estimating = self._estimates
         elif kind == "session" and isinstance(threads := event.get("threads"), int):
             self._run.threads = max(self._run.threads or 0, threads)
         elif kind == "uncollected":
@@ -172,7 +230,9 @@ class _GroupRun:
         elif kind == "plant" and event.get("hits") is not None:
             self._count_hits(int(event["hits"]))
         elif kind == "finished":
-            self._add(case_of_event(event, self._layer, self._request.known))
+            if found := finding_of_event(event):
+                self._run.findings.setdefault(found.id, found)
+            self._add(case_of_event(event, self._layer))
 
     def _count_hits(self, hits: int) -> None:
         self._hits = hits
@@ -225,6 +285,8 @@ class _GroupRun:
 
     def _after_child(self, end: ChildEnd) -> str | None:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
+        if self._is_time_over and end.running is None:
+            return None
         # 4 is pytest's "usage error": the suite refuses its options, the plant above all.
         if end.exit == 4 and not end.cases:
             self._run.refused = last_lines(end.output)
@@ -260,14 +322,13 @@ class _GroupRun:
 
     def _left_behind(self, end: ChildEnd, case_id: str) -> Case:
         outcome: Result = "timeout" if end.cut == "timeout" else "crashed"
-        row = known_row(case_id, self._request.known)
-        if row and row["outcome"] == "fails":  # a case known to be wrong, and now it crashes: that is news
-            row = None
+        reason = f"{describe_end(end)}{': ' + last_lines(end.output) if end.output.strip() else ''}"
+        row = known_death(case_id, reason, self._request.known)
         return Case(
             id=case_id,
             layer=self._layer,
             outcome="known" if row else outcome,
-            reason=f"{describe_end(end)}{': ' + last_lines(end.output) if end.output.strip() else ''}",
+            reason=reason,
             error=self._error_of(end),
             seconds=round(time.monotonic() - end.running_since, 3),
             known_issue=str(row["id"]) if row else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -9,37 +10,36 @@ from mps_build.common.errors import UsageError
 
 from .suite_request import layer_of
 
-_LAYERS = (
-    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
-    *("complex", "autocast", "transformers", "models", "opinfo"),
-)
-# Asked by name alone.
-_BY_NAME = ("drawn",)
+# The first tell the most soonest.
+_ORDER = ("smoke", "regressions", "scenarios", "drawn")
+# What a file calls its cases, and what each of them is of.
+_CASES = re.compile(r"^cases = (?:Cases\(\s*\"(\w+)\"|(Drawn)\()", re.MULTILINE)
 
 
 def suite_files(suite: Path, layers_asked: Collection[str]) -> tuple[Path, ...]:
-    """Return the files of the asked layers, or where none is asked of all but those that are asked by name alone.
+    """Return the files that have cases of the asked layers; of all layers where none is asked.
 
     Raises:
         UsageError: the folder holds no suite, or the suite has no such layer.
     """
-    files = sorted(suite.glob("test_*.py"), key=_order)
-    if not files:
+    layers = {file: _layer(file) for file in (*suite.glob("test_*.py"), *suite.glob("*/test_*.py"))}
+    if not layers:
         raise UsageError(
             f"{suite}: holds no suite (test_<layer>_<area>.py)",
             hint="reinstall mps-build: a file of it is missing",
         )
-    layers = sorted({layer_of(file) for file in files})
-    unknown = [layer for layer in layers_asked if layer not in layers]
-    if unknown:
-        raise UsageError(f"no layer {', '.join(unknown)}", hint=f"layers: {', '.join(layers)}")
-    return tuple(file for file in files if _is_asked(layer_of(file), layers_asked))
+    known = sorted(set(layers.values()))
+    if unknown := [layer for layer in layers_asked if layer not in known]:
+        raise UsageError(f"no layer {', '.join(unknown)}", hint=f"layers: {', '.join(known)}")
+    chosen = [file for file, layer in layers.items() if layer in layers_asked or not layers_asked]
+    return tuple(sorted(chosen, key=lambda file: (_place(layers[file]), file.as_posix())))
 
 
-def _is_asked(layer: str, layers_asked: Collection[str]) -> bool:
-    return layer in layers_asked if layers_asked else layer not in _BY_NAME
+def _layer(file: Path) -> str:
+    """Return the layer of a file's cases: as the file says, or as its name tells."""
+    found = _CASES.search(file.read_text(encoding="utf-8", errors="replace"))
+    return layer_of(file) if found is None else (found[1] or "drawn")
 
 
-def _order(file: Path) -> tuple[int, str]:
-    layer = layer_of(file)
-    return (_LAYERS.index(layer) if layer in _LAYERS else len(_LAYERS), file.name)
+def _place(layer: str) -> int:
+    return _ORDER.index(layer) if layer in _ORDER else _ORDER.index("drawn")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from mps_build.common.records.device_record import Case, Result
+from mps_build.common.records.device_record import Case, Finding, Result
 
 from .child import ChildEnd
 
@@ -20,11 +21,36 @@ WHERE = {
 
 
 def known_row(case_id: str, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the first active row that covers a case, by its id or by a shell pattern."""
-    return next((row for row in known if any(fnmatchcase(case_id, pattern) for pattern in row["cases"])), None)
+    """Return the first active row that names a case, by its id or by a shell pattern."""
+    return next((row for row in known if _is_one_of(case_id, row["cases"])), None)
 
 
-def case_of_event(event: Mapping[str, Any], layer: str, known: Sequence[Mapping[str, Any]] = ()) -> Case:
+def known_death(case_id: str, reason: str, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the row that expects a case to end its process so; one that expects wrong answers alone does not.
+
+    The levels of the call are not known then, so that a row that asks for one does not fit.
+    """
+    return next(
+        (
+            row
+            for row in known
+            if row["outcome"] != "fails"
+            and _is_one_of(case_id, (*row["cases"], *(() if _asks_levels(row) else row.get("drawn", ()))))
+            and re.search(row.get("says", ""), reason)
+        ),
+        None,
+    )
+
+
+def _asks_levels(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("dtype") or row.get("levels"))
+
+
+def _is_one_of(case_id: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(case_id, pattern) for pattern in patterns)
+
+
+def case_of_event(event: Mapping[str, Any], layer: str) -> Case:
     """Return the case of one line; an outcome outside the contract is a failure of the case, never a pass."""
     outcome_written, reason = event.get("outcome"), event.get("reason")
     outcome: Result = next((known for known in _RESULTS if known == outcome_written), "failed")
@@ -32,7 +58,7 @@ def case_of_event(event: Mapping[str, Any], layer: str, known: Sequence[Mapping[
         reason = f"the suite wrote the unknown outcome {outcome_written!r}"
     error = event.get("error") or None
     figures = error if isinstance(error, dict) else {}
-    row = known_row(str(event["id"]), known)
+    row, levels = event.get("known_issue"), event.get("levels")
     return Case(
         id=str(event["id"]),
         layer=str(event.get("layer") or layer),
@@ -43,8 +69,19 @@ def case_of_event(event: Mapping[str, Any], layer: str, known: Sequence[Mapping[
         largest=_figure(figures.get("max_abs")),
         bound=_figure(figures.get("bound")),
         seconds=_figure(event.get("seconds")),
-        known_issue=str(row["id"]) if row and outcome in ("known", "unexpected_pass") else None,
+        known_issue=str(row) if row and outcome in ("known", "unexpected_pass") else None,
+        levels={str(name): str(level) for name, level in levels.items()} if isinstance(levels, dict) else None,
+        finding=found.id if (found := finding_of_event(event)) else None,
     )
+
+
+def finding_of_event(event: Mapping[str, Any]) -> Finding | None:
+    """Return what a failed case comes down to, where the suite says so."""
+    told = event.get("finding")
+    try:
+        return Finding.model_validate(told) if isinstance(told, dict) else None
+    except ValueError:
+        return None
 
 
 def _figure(value: object) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mps_build.common.records.device_record import Case, PlantResult
+from mps_build.common.records.device_record import Case, Finding, PlantResult
 
 
 class Judgement(Protocol):
@@ -30,6 +30,7 @@ class SuiteRun:
 
     `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the plant did something.
     `own`: cases in which the suite itself failed. `threads`: of a process, as it says; the most of any.
+    `findings`: what failed cases come down to, by name. `not_asked`: cases that were left when the time was over.
     """
 
     cases: list[Case] = field(default_factory=list)
@@ -44,6 +45,8 @@ class SuiteRun:
     own: int = 0
     faults: int = 0
     threads: int | None = None
+    findings: dict[str, Finding] = field(default_factory=dict)
+    not_asked: int = 0
 
     def plant_result(self) -> PlantResult:
         """Return what became of the plant: one that never fired was not missed, it was not asked."""

@@ -10,9 +10,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from mps_build.common import strict_yaml
-from mps_build.common.known_issues import Range, Text, within
+from mps_build.common.known_issues import HostLine, Range, Text, within
 
-from ..explanations import HostLine
 from .outcomes import BAD, Asked
 
 FILE = Path(__file__).parent / "explanations.yaml"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import importlib
 import json
 import math
@@ -16,11 +15,7 @@ from typing import Any, Iterator
 
 import torch
 
-from engine.comparison import factor_of, terms_of
-
 from ..cases import Case
-from ..conditions.asking import ask_rows
-from ..conditions.listed import _asked, decode
 from ..plants import Plant, PlantError
 from ..runs import Bench, DeviceRun
 from ..selection import prepare_device
@@ -152,15 +147,8 @@ def record(case: Case, reason: str, states: tuple[str, ...]) -> tuple[Program, d
     factor = case.factor * math.sqrt(case.terms)
     if case.check:
         factor = _UNKNOWN_TERMS
-        act = case.act
-        if isinstance(act, functools.partial) and act.func is _asked:
-            spec, digits = act.args[0], act.args[1]
-            named = re.search(r"\brow (\w+):", reason)
-            rows = [decode(spec, one) for one in digits if named is None or one == named[1]]
-            act = functools.partial(ask_rows, spec, rows or [decode(spec, one) for one in digits])
-            factor = max(factor_of(spec, row) * math.sqrt(terms_of(spec, row)) for row in act.args[1])
         with contextlib.suppress(Exception):  # what it says of the CPU does not matter
-            act(bench)
+            case.act(bench)
         if not recorder.steps:
             raise Inexpressible("it makes no public call that can be recorded")
     for state in states:

@@ -121,8 +121,9 @@ def columns(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`narrow_p1`: 256 threads go through rows of `inner` columns; sizes (length, inner, chunks)."""
-    for length, inner, chunks in ((700, 3, 2), (90, 40, 3), (33, 1, 1), (4, 256, 1)):
+    """`narrow_p1`: so many of 256 threads as whole rows have go through rows of fewer than 32 columns; sizes (length,
+    inner, chunks), and two chunks at least."""
+    for length, inner, chunks in ((700, 3, 2), (90, 31, 3), (34, 1, 2), (12, 16, 4)):
         numbers, dtype, x = _input(kernel, case, length * inner)
         part = -(-length // chunks)
         rows = [
@@ -132,7 +133,14 @@ def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
         ]
         arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", (length, inner, chunks, 0))}
         yield _finish(
-            kernel, numbers, dtype, rows, arguments, (1, chunks, 1), (256, 1, 1), f"{length} x {inner} in {chunks}"
+            kernel,
+            numbers,
+            dtype,
+            rows,
+            arguments,
+            (1, chunks, 1),
+            (256 // inner * inner, 1, 1),
+            f"{length} x {inner} in {chunks}",
         )
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 from ...program.dtypes import DTYPES
-from ...program.launch import Program, Reference, View
+from ...program.launch import Growth, Program, Reference, View
 from ..shared.contracts import Case, Kernel
-from ..shared.tensors import bound, error_buffer, filled, groups, no_error, numbered, result, started, threads
+from ..shared.tensors import bound, error_buffer, filled, groups, growing, no_error, numbered, result, started, threads
 
 # Seed, and the first index: words of 32 bits are carried over in both.
 STREAMS = ((0x1234567890ABCDEF, 0), (7, (1 << 32) - 20), (-3 & 0x7FFFFFFFFFFFFFFF, 1 << 40))
@@ -155,28 +155,40 @@ def _moments(
 
 
 def dirichlet(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`standard_dirichlet`: a threadgroup a row of gammas, divided by their sum."""
-    alphas = [0.5, 1.0, 2.5, 4.0]
-    total, rows = sum(alphas), 2048
-    out = result(kernel.dtype("output"), (rows, len(alphas)))
-    source = numbered(kernel.dtype("alpha_in"), alphas * rows)
-    values = {"output": out, "alpha_in": source, "seed_base_offset": (99, 5), "num_alpha": len(alphas)}
-    turned = View(buffer=out.buffer, dtype=out.dtype, shape=(len(alphas), rows), strides=(1, len(alphas)))
-    mean = [a / total for a in alphas]
-    variance = [a * (total - a) / (total * total * (total + 1)) for a in alphas]
-    inputs = {"x": turned, "mean": mean, "variance": variance, "fourth": [4 * v * v for v in variance]}
-    check = Reference(got=turned, name="drawn_moments", inputs={**inputs, "low": 0.0, "high": 1.0})
-    yield Program(label=f"{rows} rows", steps=[groups(kernel, bound(kernel, values), (rows,), (32,))], checks=[check])
+    """`standard_dirichlet`: a threadgroup a row of gammas, divided by their sum; each has 32 numbers of the stream."""
+    for alphas, rows in (([0.5, 1.0, 2.5, 4.0], 2048), ([2.0] * 2100, 4)):
+        total, count = sum(alphas), len(alphas)
+        out = result(kernel.dtype("output"), (rows, count))
+        source = numbered(kernel.dtype("alpha_in"), alphas * rows)
+        values = {"output": out, "alpha_in": source, "seed_base_offset": (99, STREAMS[-1][1]), "num_alpha": count}
+        # Numbers with one parameter are of one distribution, wherever they stand.
+        kinds = len(set(alphas))
+        turned = View(buffer=out.buffer, dtype=out.dtype, shape=(kinds, rows * count // kinds), strides=(1, kinds))
+        mean = [a / total for a in alphas[:kinds]]
+        variance = [a * (total - a) / (total * total * (total + 1)) for a in alphas[:kinds]]
+        inputs = {"x": turned, "mean": mean, "variance": variance, "fourth": [4 * v * v for v in variance]}
+        check = Reference(got=turned, name="drawn_moments", inputs={**inputs, "low": 0.0, "high": 1.0})
+        # Rows further on draw the same numbers if the stream begins earlier. Of short rows no grid has so many threads.
+        growth = Growth(
+            groups=1,
+            bytes={"output": count * out.dtype.size, "alpha_in": count * source.dtype.size},
+            words={"seed_base_offset": growing(kernel, "seed_base_offset", (0, -32 * count))},
+        )
+        step = groups(kernel, bound(kernel, values), (rows,), (min(count, 1024),))
+        label = f"{rows} rows of {count}"
+        yield Program(label=label, steps=[step], checks=[check], growth=growth if count > 1024 else None)
 
 
 def shuffled(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`randperm_small`: one threadgroup."""
-    for (seed, base), count in zip(STREAMS, (1, 77, 1000), strict=True):
+    """`randperm_small`: one threadgroup, and at most 384 numbers."""
+    for (seed, base), count in zip(STREAMS, (1, 77, 384), strict=True):
         out = result(kernel.dtype("output"), (count,))
         values = {"output": out, "seed_base_offset": (seed, base), "n": count}
         check = Reference(got=out, name="drawn_shuffle", inputs={"seed": seed, "base": base, "count": count})
         yield Program(
-            label=f"{count} numbers", steps=[groups(kernel, bound(kernel, values), (1,), (256,))], checks=[check]
+            label=f"{count} numbers",
+            steps=[groups(kernel, bound(kernel, values), (1,), (min(count, 256),))],
+            checks=[check],
         )
 
 

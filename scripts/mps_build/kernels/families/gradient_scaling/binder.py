@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ...program.dtypes import DTYPES
 from ...program.errors import NotBound
-from ...program.launch import Addresses, Known, Program, Reference, Value, View, inout_buffer, input_buffer
+from ...program.launch import Addresses, Growth, Known, Program, Reference, Value, View, inout_buffer, input_buffer
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
-from ..shared.tensors import bound, filled, groups, swept, threads
+from ..shared.tensors import bound, filled, groups, growing, swept, threads
 
 
 def update_scale(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -55,29 +55,34 @@ CHUNK = 65536
 
 
 def unscale_many(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`ampNonFiniteCheckAndUnscale`: a threadgroup a chunk of a tensor; foundInf becomes 1 where one is not finite."""
+    """`ampNonFiniteCheckAndUnscale`: a threadgroup a chunk of a tensor; foundInf becomes 1 where one is not finite.
+
+    Each tensor has its own launches; of one with many chunks each launch has the next ones, by their numbers.
+    """
     dtype = DTYPES[kernel.parts["T"]]
-    for lengths, is_finite in (((37, 5), True), ((3, CHUNK + 70, 200), True), ((300, 4), False)):
-        tensors = [
-            filled(case, dtype, (n,)) if is_finite or at else swept(case, dtype, (n,)) for at, n in enumerate(lengths)
-        ]
-        after = [inout_buffer(each.buffer.data) for each in tensors]
-        chunks = [(t, c) for t, n in enumerate(lengths) for c in range(-(-n // CHUNK))]
-        size = kernel.argument("pointerArgs").size
-        if size is None:
-            raise NotBound("the struct of addresses has no size")
+    size = kernel.argument("pointerArgs").size
+    if size is None:
+        raise NotBound("the struct of addresses has no size")
+    for lengths, is_finite in (((37, 5), True), ((CHUNK + 70,), True), ((300, 4), False)):
         flag = View(buffer=inout_buffer(bytes(4)), dtype=DTYPES["float"], shape=(1,))
         factor = filled(case, kernel.dtype("invScale"), (1,), low=0.25, high=0.5)
-        table = {"numels": list(lengths), "threadgroup_to_tensor": [t for t, _ in chunks]}
-        values: dict[str, object] = {"foundInf": flag, "invScale": factor}
-        values |= {"metadata": {**table, "threadgroup_to_chunk": [c for _, c in chunks]}}
-        values["pointerArgs"] = Addresses(data=bytes(size), places={8 * t: each for t, each in enumerate(after)})
-        checks: list[Known | Reference] = [
-            Reference(
-                got=View(buffer=each, dtype=dtype, shape=x.shape), name="nn_unscale", inputs={"x": x, "factor": factor}
-            )
-            for each, x in zip(after, tensors, strict=True)
-        ]
+        checks: list[Known | Reference] = []
+        steps = []
+        for at, n in enumerate(lengths):
+            x = filled(case, dtype, (n,)) if is_finite or at else swept(case, dtype, (n,))
+            after = inout_buffer(x.buffer.data)
+            chunks = list(range(-(-n // CHUNK)))
+            table = {"numels": [n], "threadgroup_to_tensor": [0] * len(chunks), "threadgroup_to_chunk": chunks}
+            values: dict[str, object] = {"foundInf": flag, "invScale": factor, "metadata": table}
+            values["pointerArgs"] = Addresses(data=bytes(size), places={0: after})
+            steps.append(groups(kernel, bound(kernel, values), (len(chunks),), (64,)))
+            got = View(buffer=after, dtype=dtype, shape=x.shape)
+            checks.append(Reference(got=got, name="nn_unscale", inputs={"x": x, "factor": factor}))
         checks.append(Known(got=flag, want=pack(DTYPES["float"], [0.0 if is_finite else 1.0])))
-        step = groups(kernel, bound(kernel, values), (len(chunks),), (64,))
-        yield Program(label=f"tensors of {lengths}, finite {is_finite}", steps=[step], checks=checks)
+        growth = None
+        if lengths == (CHUNK + 70,):
+            further = {"numels": [CHUNK], "threadgroup_to_chunk": [1, 1]}
+            words = {"metadata": growing(kernel, "metadata", further)}
+            growth = Growth(bytes={"pointerArgs+0": CHUNK * dtype.size}, words=words)
+        label = f"tensors of {lengths}, finite {is_finite}"
+        yield Program(label=label, steps=steps, checks=checks, growth=growth)

@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterator
 
 from ...program.dtypes import DTYPES, DType
-from ...program.launch import Known, Program, Reference, View
+from ...program.launch import Growth, Known, Program, Reference, View
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
-from ..shared.tensors import bound, groups, numbered, result, threads
+from ..shared.tensors import bound, groups, growing, numbered, result, threads
 from ..shared.zeroed import zeroed
+
+# As many threads as torch launches for many numbers, in smaller threadgroups: 256 of 256.
+GROUP, THREADS = 32, 65536
 
 
 def _sample(case: Case, dtype: DType, count: int, nans: int) -> View:
@@ -28,6 +31,8 @@ def digits(kernel: Kernel, case: Case) -> Iterator[Program]:
     other = case.first_companion(kernel)
     hist, pick = (kernel, other) if kernel.has("shift") else (other, kernel)
     dtype = hist.dtype("input")
+    if hist is kernel:
+        yield _counted(kernel, case, dtype)
     for count, nans, ignores in (
         (1, 0, False),
         (501, 0, False),
@@ -50,6 +55,37 @@ def digits(kernel: Kernel, case: Case) -> Iterator[Program]:
             steps.append(threads(pick, bound(pick, values), (1,)))
         check = Reference(got=out, name="median_of", inputs={"x": x, "ignores": ignores})
         yield Program(label=f"{count} values, {nans} of them NaN", steps=steps, checks=[check])
+
+
+def _counted(kernel: Kernel, case: Case, dtype: DType) -> Program:
+    """The first counts of as many numbers as threads are launched for at most: they go around for all further ones."""
+    count = THREADS - 100
+    numbers = [0, 255 if dtype.kind == "unsigned" else -1]
+    chosen = case.values.random.choices(numbers, k=count)
+    x, state, counts = numbered(dtype, chosen), zeroed(DTYPES["uint"], (6,)), zeroed(DTYPES["uint"], (257,))
+    values: dict[str, object] = {"input": x, "state": state, "hist": counts, "numel": count}
+    values |= {"shift": 8 * dtype.size - 8, "first_pass": True}
+    want = [0] * 257
+    for number in numbers:
+        want[_first_digit(dtype, number)] = chosen.count(number)
+    check = Known(got=counts, want=pack(DTYPES["uint"], want))
+    # Elements in front, which are 0: one more for each thread.
+    growth = Growth(
+        bytes={"input": THREADS * dtype.size},
+        words={"numel": growing(kernel, "numel", THREADS)},
+        results={"hist": ((4 * _first_digit(dtype, 0), 4, GROUP),)},
+        only=(0,),
+    )
+    step = groups(kernel, bound(kernel, values), (THREADS // GROUP,), (GROUP,))
+    return Program(label=f"first counts of {count} values", steps=[step], checks=[check], growth=growth)
+
+
+def _first_digit(dtype: DType, number: int) -> int:
+    """Return the 8 highest bits of a number's key, by which keys are in the order of the numbers."""
+    (highest,) = pack(dtype, [number])[-1:]
+    if dtype.kind == "unsigned":
+        return highest
+    return highest ^ 0xFF if not dtype.is_exact and highest & 0x80 else highest ^ 0x80
 
 
 def gather(kernel: Kernel, case: Case) -> Iterator[Program]:

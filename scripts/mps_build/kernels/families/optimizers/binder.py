@@ -10,6 +10,7 @@ from ...program.launch import (
     Addresses,
     Buffer,
     Check,
+    Growth,
     Program,
     Reference,
     Value,
@@ -19,7 +20,7 @@ from ...program.launch import (
 )
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
-from ..shared.tensors import groups
+from ..shared.tensors import groups, growing
 
 CHUNK = 65536
 
@@ -31,10 +32,13 @@ SGD = {"weight_decay": 0.1, "momentum": 0.9, "lr": 0.01, "dampening": 0.2}
 
 
 def fused(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """A threadgroup for each chunk of 65,536 elements of a tensor; it goes around; null: no scale, no found_inf."""
+    """A threadgroup for each chunk of 65,536 elements of a tensor; it goes around; null: no scale, no found_inf.
+
+    Of a tensor of many chunks each launch has the next ones, by their numbers.
+    """
     is_adam = kernel.has("beta1")
     constants = {name: value for name, value in (ADAM if is_adam else SGD).items() if kernel.has(name)}
-    for number, lengths in enumerate(((37, 5), (3, CHUNK + 70, 200))):
+    for number, lengths in enumerate(((37, 5), (3, CHUNK + 70, 200), (CHUNK + 70,))):
         maximize = number % 2
         flags = {name: maximize for name in ("maximize", "nesterov") if kernel.has(name)}
         flags |= {"is_first_step": 0} if kernel.has("is_first_step") else {}
@@ -69,7 +73,20 @@ def fused(kernel: Kernel, case: Case) -> Iterator[Program]:
             **{name: kernel.pack(name, value) for name, value in {**constants, **flags}.items()},
         }
         step = groups(kernel, arguments, (len(chunks),), (64,))
-        yield Program(label=f"tensors of {lengths}, maximize {maximize}", steps=[step], checks=checks)
+        growth = None
+        if len(lengths) == 1:
+            (tensor,) = tensors
+            further = {"numels": [CHUNK], "threadgroup_to_chunk": [1] * len(chunks)}
+            growth = Growth(
+                bytes={
+                    f"args+{at}": CHUNK * view.dtype.size
+                    for name, (at, view) in tensor.items()
+                    if name != "state_steps"
+                },
+                words={"metadata_args": growing(kernel, "metadata_args", further)},
+            )
+        label = f"tensors of {lengths}, maximize {maximize}"
+        yield Program(label=label, steps=[step], checks=checks, growth=growth)
 
 
 def _tensor(kernel: Kernel, case: Case, count: int) -> dict[str, tuple[int, View]]:

@@ -20,7 +20,7 @@ from .contracts import FOLDER, Contract
 GUARDS = Path(__file__).with_name("guards.yaml")
 Quantity = Literal["bytes", "elements", "dimension"]
 Then = Literal["cuts", "other", "refuses"]
-Way = Literal["x", "y", "z", "raised", "stretched"]
+Way = Literal["x", "y", "z", "raised", "stretched", "stated"]
 Texts = Annotated[tuple[str, ...], Field(min_length=1)]
 _THEN: dict[Then, str] = {
     "cuts": "torch launches it in parts",

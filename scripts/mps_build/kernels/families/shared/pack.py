@@ -100,3 +100,12 @@ def _pack_array(fields: Sequence[Field], values: Sequence[object]) -> bytes:
     if len(fields) != 1:
         raise WrongBinding(f"a sequence for a struct of {len(fields)} fields")
     return pack_type(fields[0].type, values, fields[0].size)
+
+
+def leaf_of(what: Argument | Field) -> str:
+    """Return the type of the first number in an argument or a field: of a vector its component's, of a struct its
+    first field's."""
+    if what.fields:
+        return leaf_of(what.fields[0])
+    match = _VECTOR.fullmatch(what.type)
+    return match[1] if match and dtype_named(what.type) is None else what.type

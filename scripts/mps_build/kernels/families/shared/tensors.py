@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...program.dtypes import DTYPES, DType
+from ...program.dtypes import DTYPES, DType, dtype_named
+from ...program.errors import WrongBinding
 from ...program.launch import (
     Addresses,
     Buffer,
@@ -14,6 +15,7 @@ from ...program.launch import (
     Step,
     Value,
     View,
+    Words,
     dense_strides,
     inout_buffer,
     input_buffer,
@@ -21,6 +23,7 @@ from ...program.launch import (
 )
 from ...program.values import pack
 from .contracts import Case, Kernel
+from .pack import leaf_of
 
 
 def extent(shape: Shape, strides: Shape | None = None) -> int:
@@ -126,3 +129,19 @@ def error_buffer() -> View:
 def no_error(view: View) -> Known:
     """Return the expectation that an error flag stays 0."""
     return Known(got=view, want=bytes(4))
+
+
+def growing(kernel: Kernel, name: str, value: object) -> Words:
+    """Return the numbers of a constant that grow (Growth.words): `value` is what is added, given as the constant is.
+
+    Raises:
+        WrongBinding: it has numbers of another kind than its first.
+    """
+    dtype = dtype_named(leaf_of(kernel.argument(name)))
+    if dtype is None or not dtype.is_exact:
+        raise WrongBinding(f"{name} has no whole numbers that could grow")
+    data, size = kernel.pack(name, value), dtype.size
+    words = [
+        (at, size, int.from_bytes(data[at : at + size], "little", signed=True)) for at in range(0, len(data), size)
+    ]
+    return tuple(each for each in words if each[2])

@@ -7,10 +7,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from ...program.dtypes import DTYPES
-from ...program.launch import Check, Known, Program, Reference, Value, View, inout_buffer
+from ...program.launch import Check, Growth, Known, Program, Reference, Value, View, every, inout_buffer, scratch_buffer
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
-from ..shared.tensors import bound, filled, numbered, result, threads
+from ..shared.tensors import bound, filled, growing, numbered, result, threads
 from ..shared.zeroed import zeroed
 
 
@@ -289,14 +289,23 @@ def softmax(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def offsets_and_counts(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`compute_offsets_and_counts`: where each run of equal numbers begins, and how long it is."""
+    """`compute_offsets_and_counts`: where each run of equal numbers begins, and how long it is; a thread an element,
+    of which each run has at least one."""
     for sizes in ((1,), (3, 1, 7, 20), (40, 2)):
         scan = [pool + 1 for pool, size in enumerate(sizes) for _ in range(size)]
-        out, lengths = result(INT, (len(sizes),)), result(INT, (len(sizes),))
-        values = {"scan": numbered(INT, scan), "offsets": out, "counts": lengths, "total_elements": len(scan)}
+        many, runs = len(scan), len(sizes)
+        # What it writes for the elements beyond the runs is not used.
+        out, lengths = (View(buffer=scratch_buffer(4 * many), dtype=INT, shape=(runs,)) for _ in range(2))
+        values = {"scan": numbered(INT, scan), "offsets": out, "counts": lengths, "total_elements": many}
         checks = [
-            Known(got=out, want=pack(INT, [sum(sizes[:at]) for at in range(len(sizes))])),
+            Known(got=out, want=pack(INT, [sum(sizes[:at]) for at in range(runs)])),
             Known(got=lengths, want=pack(INT, list(sizes))),
         ]
-        step = threads(kernel, bound(kernel, values), (len(sizes),))
-        yield Program(label=f"runs of {sizes}", steps=[step], checks=checks)
+        # More elements in front, which belong to no run that is asked for.
+        growth = Growth(
+            bytes={"scan": 4},
+            words={"total_elements": growing(kernel, "total_elements", 1)},
+            results={"offsets": every(4 * many, 4, 1)},
+        )
+        step = threads(kernel, bound(kernel, values), (many,))
+        yield Program(label=f"runs of {sizes}", steps=[step], checks=checks, growth=growth)

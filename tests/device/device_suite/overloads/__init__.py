@@ -1,1 +1,0 @@
-"""Calls of single overloads: the dtypes, layouts, ranks, sizes and arguments that no other case has."""

@@ -1,9 +1,0 @@
-"""Upstream's operator samples in float16: only with --full, and where the wheel's own test modules can be imported."""
-
-from __future__ import annotations
-
-import torch
-
-from device_suite.opinfo import Sweep
-
-cases = Sweep(torch.float16, samples=3)

@@ -1,0 +1,79 @@
+"""What the core of the suite takes: cases, graph keys and CPU seconds of each layer, beside those of a drawn case.
+
+python tests/sensitivity/core_keys.py
+
+engine/budget.py reserves these cases and keys, and engine/estimate.py counts these costs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+
+import torch
+
+from suite_in_process import DEFAULT_LAYERS, Suite
+
+from device_suite.cases import Case  # isort: skip
+from device_suite.selection import quick_cases  # isort: skip
+from engine import sampler  # isort: skip
+from engine.estimate import measured_seconds  # isort: skip
+from engine.keys import Dispatched  # isort: skip
+import operators  # isort: skip
+import transforms  # isort: skip
+
+
+@dataclass
+class Part:
+    """What a layer takes; the keys of a layer are those that no case before it has dispatched."""
+
+    cases: int = 0
+    quick_cases: int = 0
+    seconds: float = 0.0
+    keys: set[object] = field(default_factory=set)
+    quick_keys: set[object] = field(default_factory=set)
+
+
+def measured(suite: Suite) -> dict[str, Part]:
+    """Return what each layer takes: every case is asked once for its time, and once more for its keys."""
+    found: dict[str, Part] = {}
+    by_file: dict[str, list[Case]] = {}
+    for case in suite.cases:
+        by_file.setdefault(suite.file_of[case.id], []).append(case)
+    for cases in by_file.values():
+        quick = {case.id for case in quick_cases(cases)}
+        for case in cases:
+            part = found.setdefault(case.layer, Part())
+            part.cases += 1
+            part.seconds += suite.ask(case).seconds
+            watched = Dispatched()
+            suite.ask(case, watched.watching)
+            part.keys |= watched.keys
+            if case.id in quick:
+                part.quick_cases += 1
+                part.quick_keys |= watched.keys
+    return found
+
+
+def main() -> int:
+    """Print the table."""
+    torch.set_num_threads(1)
+    suite = Suite(DEFAULT_LAYERS)
+    suite.keep_nothing()
+    begun = time.process_time()
+    drawn = sampler.chosen(sampler.Sampler(operators.described(), transforms.known()), cases=6_000, most_keys=10_000)
+    each = measured_seconds([one.case for one in drawn], time.process_time)
+    print(f"a drawn case: {each * 1000:.1f} ms ({time.process_time() - begun:.1f} CPU s to know)")
+    print("layer          cases  keys  CPU s  drawn cases a case  quick cases  quick keys")
+    for layer, part in measured(suite).items():
+        cost = part.seconds / part.cases / each
+        print(
+            f"{layer:<14} {part.cases:>5} {len(part.keys):>5} {part.seconds:>6.1f} {cost:>19.1f} "
+            f"{part.quick_cases:>12} {len(part.quick_keys):>11}"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""The budget of a run: what the suite is told, what it says it will take, and what a run leaves that ends early."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mps_build.common.records.device_record import Case, Estimate
+from mps_build.verify import VerifyRequest
+from mps_build.verify.pace import Pace
+from mps_build.verify.suite.child import Limits
+from mps_build.verify.suite.estimates import Estimates, together
+from mps_build.verify.suite.run import SuiteRun
+from mps_build.verify.suite.suite_request import SuiteRequest, suite_command
+from stand_in_drive import drive, outcomes
+
+
+def _request(folder: Path) -> SuiteRequest:
+    return SuiteRequest(
+        interpreter=Path("python"),
+        environ={},
+        ini=folder / "pytest.ini",
+        files=(),
+        device="mps",
+        folder=folder,
+        limits=Limits(memory_bytes=1),
+        quick=True,
+        layers=("smoke", "drawn"),
+        cases=300,
+        keys=400,
+        seconds=600.0,
+        seed=7,
+    )
+
+
+def test_the_suite_is_told_its_budget(tmp_path: Path) -> None:
+    argv = suite_command(_request(tmp_path), (), known=tmp_path, outcomes=tmp_path).argv
+
+    told = " ".join(argv)
+    for option in ("--quick", "--layer smoke,drawn", "--cases 300", "--keys 400", "--time 600.0", "--seed 7"):
+        assert option in told
+    assert "--no-estimate" in told
+
+
+def test_a_run_says_first_what_it_will_take(tmp_path: Path) -> None:
+    heard: list[Estimate] = []
+
+    drive(tmp_path, "def test_a(): pass\ndef test_b(): pass\n", on_estimate=heard.append)
+
+    assert heard == [Estimate(cases=2, keys=7, low_seconds=1.5, high_seconds=2.5)]
+
+
+def test_processes_beside_each_other_take_what_the_slowest_takes(tmp_path: Path) -> None:
+    heard: list[Estimate] = []
+
+    drive(tmp_path, "def test_a(): pass\ndef test_b(): pass\n", jobs=2, on_estimate=heard.append)
+
+    assert heard == [Estimate(cases=2, keys=14, low_seconds=1.5, high_seconds=2.5)]
+    assert together([heard[0], heard[0].model_copy(update={"high_seconds": 9.0})]).high_seconds == 9.0
+
+
+def test_a_damaged_estimate_is_none() -> None:
+    heard: list[Estimate] = []
+
+    Estimates(1, heard.append).take({"event": "estimate", "cases": "many"})
+
+    assert heard == []
+
+
+def test_a_process_that_dies_while_it_estimates_costs_no_case(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\ndef test_dies_in_the_estimate(): pass\n")
+
+    assert outcomes(run) == {"test_a": "passed", "test_dies_in_the_estimate": "passed"}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_left_when_the_time_is_over_is_counted_and_no_failure(tmp_path: Path, jobs: int) -> None:
+    source = "import time\n" + "".join(f"def test_{name}(): time.sleep(1.5)\n" for name in "abcdef")
+
+    run = drive(tmp_path, source, seconds=2.0, jobs=jobs)
+
+    assert 0 < len(run.cases) < 6
+    assert set(outcomes(run).values()) == {"passed"}
+    assert run.not_asked == 6 - len(run.cases)
+
+
+def test_a_resumed_run_asks_what_processes_beside_each_other_have_left_between(tmp_path: Path) -> None:
+    before = SuiteRun()
+    for name in ("test_a", "test_d"):
+        before.cases.append(Case(id=name, layer="stand_in", outcome="passed", file="test_standin_0.py"))
+
+    run = drive(tmp_path, "".join(f"def test_{name}(): pass\n" for name in "abcdef"), run=before)
+
+    assert [case.id for case in run.cases] == ["test_a", "test_d", "test_b", "test_c", "test_e", "test_f"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_cases_of_one_finding_name_it(tmp_path: Path, jobs: int) -> None:
+    source = "def test_a(): pass\n" + "".join(f"def test_finding_{one}(): assert 0\n" for one in "xyz")
+
+    run = drive(tmp_path, source, jobs=jobs)
+
+    assert {case.finding for case in run.cases} == {None, "exp:dtype:1234"}
+    assert [finding.script for finding in run.findings.values()] == ["import torch\n"]
+
+
+def test_a_damaged_finding_is_none(tmp_path: Path) -> None:
+    from mps_build.verify.suite.outcomes import case_of_event
+
+    event = {"event": "finished", "id": "add:layout:1", "outcome": "failed", "finding": {"id": 3}}
+
+    assert case_of_event(event, "drawn").finding is None
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--time", "soon"), "is not a time"),
+        (("--time", "0"), "is not a time"),
+        (("--cases", "-1"), "is not a number from 1 on"),
+        (("--keys", "many"), "is not a number from 1 on"),
+        (("--seed", "-1"), "--seed takes"),
+        (("--seed", "1000000"), "--seed takes"),
+    ],
+)
+def test_a_budget_that_is_none_is_refused(
+    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mps_build.cli import main
+
+    assert main("verify_mps", ["torch==2.13.0", "--device", "cpu", *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_record_says_what_was_asked() -> None:
+    selection = VerifyRequest(target="torch==2.13.0", cases=300, keys=4, seconds=60.0, seed=7).selection()
+
+    assert {name: selection[name] for name in ("cases", "keys", "seconds", "seed")} == {
+        "cases": 300,
+        "keys": 4,
+        "seconds": 60.0,
+        "seed": 7,
+    }
+
+
+def test_the_time_left_holds_where_the_slow_core_comes_first() -> None:
+    files = {f"issue-{n}": "" for n in range(100)} | {f"add:layout:{n}": "" for n in range(3000)}
+    seconds = {case: 0.12 if case.startswith("issue") else 0.03 for case in files}
+    whole, elapsed, pace = sum(seconds.values()), 0.0, Pace()
+
+    for number, case in enumerate(files):
+        elapsed += seconds[case]
+        pace.add(case, files)
+        left = pace.seconds_left(elapsed)
+        if left is not None:
+            assert abs(left - (whole - elapsed)) < 1, number
+
+    assert left == 0
+
+
+def test_a_resumed_run_counts_only_what_it_does_itself() -> None:
+    files = dict.fromkeys("abcd", "")
+    pace = Pace(before=["a", "b"])
+
+    pace.add("c", files)
+
+    assert pace.seconds_left(7.0) == 7.0
+
+
+def test_too_little_says_nothing_and_an_event_of_the_run_is_no_case() -> None:
+    files = {f"c{n}": "" for n in range(1000)}
+    pace = Pace()
+
+    pace.add("suite::outside", files)
+    assert pace.seconds_left(3.0) is None
+    pace.add("c0", files)
+    assert pace.seconds_left(3.0) is None
+
+
+def test_a_machine_is_slow_beside_what_was_estimated() -> None:
+    files = {f"c{n}": "" for n in range(1000)}
+    pace = Pace()
+    for number in range(300):
+        pace.add(f"c{number}", files, seconds=2.0)
+    assert pace.times_slower() is None
+
+    pace.expect(100.0)
+    assert pace.times_slower() == pytest.approx(20.0)

@@ -40,9 +40,10 @@ Others: the checks of mps that are no operators.
 | release | Python | imports | not provided | selectors lacking | CPU | not | mps, of 45 | not | others | seconds |
 |---|---|---|---|---|---|---|---|---|---|---|
 """
-# What a release says itself of an operator that it has no Metal code for.
+# What a release says itself of an operator that it does not have, or not for mps.
 OWN = re.compile(
-    r"not currently (?:implemented|supported)|is not implemented for|not supported (?:on|for|by)|only supported"
+    r"not current(?:ly)? (?:implemented|supported)|is not implemented for|not supported (?:on|for|by)|only supported|"
+    r"has no attribute|doesn't support|does not support"
 )
 
 
@@ -78,7 +79,8 @@ def row(release: str) -> str:
     facts_file = Path("official-facts.json")
     covered = simulate(f"torch=={release}", "--json", str(facts_file))
     if covered.returncode:
-        said = (covered.stderr.strip() or covered.stdout.strip()).splitlines()[-1]
+        lines = (covered.stderr.strip() or covered.stdout.strip()).splitlines()
+        said = next((line for line in lines if line.startswith("error: ")), lines[-1])
         return shown(f"| {release} | | | | | none | {said} | | | | |\n")
     facts = json.loads(facts_file.read_text(encoding="utf-8"))
     facts_file.unlink()

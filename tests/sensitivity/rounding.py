@@ -128,3 +128,27 @@ def _is_computed(value: Any) -> bool:
 
 def _is_whole(value: torch.Tensor) -> torch.Tensor:
     return (value == value.round()) | ~torch.isfinite(value)
+
+
+class ChoosesOtherwise(TorchDispatchMode):
+    """A healthy device that decides otherwise what operators leave open.
+
+    At ties it takes the last, it writes in the other order, and it makes 0 of what no whole number can hold.
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func._schema.name
+        if name in ("aten::sort", "aten::topk") and func._overloadname == "default" and args[0].dim():
+            place = 2 if name == "aten::topk" else 1
+            dim = args[place] if len(args) > place else -1
+            values, found = func(args[0].flip(dim), *args[1:], **kwargs or {})
+            return values, args[0].shape[dim] - 1 - found
+        if name in ("aten::scatter", "aten::index_copy") and len(args) == 4 and isinstance(args[3], torch.Tensor):
+            x, dim, index, source = args
+            line = dim if name == "aten::scatter" else 0
+            if index.dim() and source.dim() and source.shape == index.shape:
+                return func(x, dim, index.flip(line), source.flip(dim), **kwargs or {})
+        answer = func(*args, **kwargs or {})
+        if name == "aten::_to_copy" and _is_computed(args[0]) and not answer.is_floating_point():
+            return answer.masked_fill(~args[0].isfinite(), 0) if answer.dtype != torch.bool else answer
+        return answer

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from device_suite.cases import Case
-from device_suite.compare import Leaf, Mismatch, compare_leaf, is_far
-from device_suite.many import compare_leaves
-from device_suite.runs import Bench
-from device_suite.selection import MEMORY_LIMIT, why_not_here
-from device_suite.states import run_case
+from engine.cases import Case
+from engine.compare import Leaf, Mismatch, compare_leaf, compare_leaves, is_far
+from engine.runs import Bench
+from engine.selection import MEMORY_LIMIT, why_not_here
+from engine.states import run_case
 from planting import Plot
 from suite_in_process import Suite
 

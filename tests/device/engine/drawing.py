@@ -31,6 +31,7 @@ class Context:
         self.shape = row.shape(operator)
         self.args = row.args(lambda dtype: dtype)
         self._turn = 0
+        self._is_once = False
 
     def draw(
         self, domain: str, shape: Any, dtype: torch.dtype | None = None, values: str | None = None
@@ -58,6 +59,8 @@ class Context:
     def at(self, found: torch.Tensor, side: int) -> torch.Tensor:
         """Return indices below `side` as the row wants them: of another dtype, from the end, all alike, in order."""
         how = self.args.get("_at")
+        if how == "equal" and self._is_once:
+            return found
         if how == "negative":
             return found - side
         if how == "equal":
@@ -68,8 +71,13 @@ class Context:
             return found[:0] if found.dim() else found
         return found.to(how) if isinstance(how, torch.dtype) else found
 
+    def once(self) -> None:
+        """Say that the indices which a description draws name each place once, so that the order of writes is free."""
+        self._is_once = True
+
     def unique(self, below: int, count: int) -> torch.Tensor:
         """Return different indices below a number, in no order."""
+        self.once()
         every = torch.arange(below)
         return (every * 3 % below if below % 3 else every.flip(0))[:count].clone()
 
@@ -79,7 +87,10 @@ class Context:
         for number, operand in enumerate(self.operator.operands):
             layout = VIEWS[self.row.levels.get(f"@layout{number}", "dense")]
             if callable(operand):
-                found.append(self._placed(operand(self), layout))
+                self._is_once = False
+                made = operand(self)
+                # Expanded, they would all be one index.
+                found.append(self._placed(made, VIEWS["dense"] if self._is_once and not layout.writable else layout))
                 continue
             domain, _, sides = operand.partition(":")
             shape = self._shape(sides)

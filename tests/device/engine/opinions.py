@@ -11,7 +11,6 @@ from typing import Any, Callable
 
 import torch
 
-from .calls import cut
 from .reference import Truth, read
 from .transformation import Call, Transformation
 
@@ -35,9 +34,15 @@ def leave_open(call: Call, truth: Truth, transformation: Transformation, bench: 
     if own is None or len(own) != len(answer):
         return False
     others = [one for one in found if one is not None and len(one) == len(own)]
+    written = call.places(truth) if call.levels["@form"] == "out" else []
+    chosen_from = [x for x in transformation.chosen_from(call, bench.same()) if isinstance(x, torch.Tensor)]
     return all(
         _is_among(got, [one[number][0] for one in others])
-        or (isinstance(got, torch.Tensor) and _ties(call, bench, got, own[number][0]))
+        or (
+            isinstance(got, torch.Tensor)
+            and _is_beside_alike(got, own[number][0], written[number : number + 1])
+            and any(_ties(x, *_seen(got, own[number][0], written[number : number + 1])) for x in chosen_from)
+        )
         for number, (got, _) in enumerate(answer)
     )
 
@@ -96,19 +101,43 @@ def _nudged(units: float) -> Change:
     return nudged
 
 
-def _ties(call: Call, bench: Any, got: torch.Tensor, own: torch.Tensor) -> bool:
-    """Say whether two answers are places along one dimension of the first operand, and the numbers there are equal."""
+def _seen(got: torch.Tensor, own: torch.Tensor, written: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the parts of two answers that an out= shows; of any other answer, all of it."""
+    for _, layout, shape in written:
+        if shape != (0,) and got.shape == own.shape:
+            return layout.cut(got, shape), layout.cut(own, shape)
+    return got, own
+
+
+def _is_beside_alike(got: torch.Tensor, own: torch.Tensor, written: list[Any]) -> bool:
+    """Say whether two answers are alike where an out= does not show them."""
+    if got.shape != own.shape or not written or written[0][2] == (0,):
+        return True
+    beside = torch.ones(got.shape, dtype=torch.bool)
+    written[0][1].cut(beside, written[0][2]).fill_(False)
+    return bool((got == own)[beside].all())
+
+
+def _ties(x: torch.Tensor, got: torch.Tensor, own: torch.Tensor) -> bool:
+    """Say whether two answers are places in `x` at which the numbers are equal.
+
+    They are places along one of its dimensions, in all of it, or in its planes, as pooling counts them.
+    """
     if got.dtype != torch.int64 or own.dtype != torch.int64 or got.shape != own.shape or not got.numel():
         return False
-    x = cut(call.bases(bench.same())[0])
-    if not isinstance(x, torch.Tensor):
-        return False
-    for dim in (*range(x.dim()), None):
-        line, side = (x.reshape(-1), x.numel()) if dim is None else (x, x.shape[dim])
-        if not (int(torch.stack([got, own]).min()) >= 0 and int(torch.stack([got, own]).max()) < side):
+    planes = [
+        (x.flatten(-n), [places.flatten(-n) for places in (got, own)], -1) for n in (2, 3) if x.dim() >= n <= got.dim()
+    ]
+    for line, places, dim in (
+        *((x, [got, own], dim) for dim in range(x.dim())),
+        (x.reshape(-1), [got, own], None),
+        *planes,
+    ):
+        side = line.numel() if dim is None else line.shape[dim]
+        if not (int(torch.stack(places).min()) >= 0 and int(torch.stack(places).max()) < side):
             continue
         try:
-            one, two = (_numbers_at(line, dim, places) for places in (got, own))
+            one, two = (_numbers_at(line, dim, each) for each in places)
         except (IndexError, RuntimeError):  # not along this one
             continue
         if bool(((one == two) | ((one != one) & (two != two))).all()):
@@ -140,6 +169,8 @@ def _is_among(got: Any, others: list[Any]) -> bool:
     floating = got.dtype.is_floating_point or got.dtype.is_complex
     eps = torch.finfo(got.dtype).eps if floating else 0.0
     value, *rest = (_real(one) for one in (got, *alike))
+    # Past the range, which part of a complex number is NaN, infinite or 0 depends on how its product is written down.
+    is_open = ~rest[0].isfinite() if got.dtype.is_complex else torch.zeros((), dtype=torch.bool)
     every = torch.stack(rest)
     some, all_ = every.isnan().any(0), every.isnan().all(0)
     low, high = every.nan_to_num(math.inf, math.inf, -math.inf).min(0)[0], every.nan_to_num(-math.inf).max(0)[0]
@@ -148,7 +179,7 @@ def _is_among(got: Any, others: list[Any]) -> bool:
     # Where all are one infinity, inf - inf is NaN: there is no slack.
     slack = (wider * (high - low) + _ROUNDINGS * eps * torch.maximum(low.abs(), high.abs())).nan_to_num(0.0)
     within = (value >= low - slack) & (value <= high + slack) & ~all_
-    return bool((within | (some & ~all_) | (value.isnan() & all_)).all())  # some, not all: a singular point
+    return bool((within | (some & ~all_) | (value.isnan() & all_) | is_open).all())  # some, not all: a singular point
 
 
 def _real(x: torch.Tensor) -> torch.Tensor:

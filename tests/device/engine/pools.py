@@ -26,6 +26,7 @@ _FLOATS = {
 _INTEGERS = {
     "any": f"{_V} % 19 - 9",
     "positive": f"{_V} % 9 + 1",
+    "above_one": f"{_V} % 9 + 2",
     "halves": f"({_V} % 5 + 1) * (i % 2 * 2 - 1)",
     "few": f"{_V} % 5 - 2",
     "shift": f"{_V} % 7",

@@ -42,6 +42,7 @@ def whole(c):
 
 def apart(c):
     """Return an index for each element, unlike the others along the dimension."""
+    c.once()
     if not c.shape:
         return torch.zeros((), dtype=torch.int64)
     dim, count = c.args["dim"] % len(c.shape), side(c)

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from device_suite.compare import Error, Mismatch
 from engine.calls import bring, cut, flatten, operands_of, target
+from engine.compare import Error, Mismatch
 from engine.description import Operator
+from engine.pools import LONE
 from engine.reference import Truth
 from engine.transformation import Call, Factor, Transformation
 
@@ -44,7 +45,13 @@ class _Refusal(Transformation):
         ]
         return [("@wrong", tuple(changes))]
 
+    def chosen_from(self, call: Call, run: Any) -> list[Any]:
+        kind = call.levels["@wrong"]
+        return [_OPERANDS[kind[:-1]](x) if kind[-1] == "0" else x for x in super().chosen_from(call, run)]
+
     def truth(self, call: Call, bench: Any) -> Truth:
+        if call.levels["@wrong"].startswith("dtype") and call.levels["@values"] in ("special", "inf", *LONE):
+            raise ValueError("which whole number NaN and infinity are is open")
         try:
             return super().truth(call, bench)
         except NameError:

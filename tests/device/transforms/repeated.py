@@ -24,6 +24,9 @@ class _Repeated(Transformation):
         other = _other(call)
         return [one for each in (call, other, call) for one in each.perform(run, each.bases(run))]
 
+    def chosen_from(self, call: Call, run: Any) -> list[Any]:
+        return [x for each in (call, _other(call)) for x in super(_Repeated, self).chosen_from(each, run)]
+
 
 def _other(call: Call) -> Call:
     """Return the call between: one thing is another level of it."""

@@ -100,7 +100,8 @@ def build_metal(site: Path, *, version: str, home: Path, zig: Zig, jobs: int, re
     store = home / "objects"
     header = _Object(
         source=native / "graph/graph.h",
-        argv=("-x", "objective-c++-header", *torch, *base),
+        # Zig keeps what it compiled, and clang refuses what is older than its headers: a wheel that was unpacked again.
+        argv=("-x", "objective-c++-header", "-Xclang", "-fno-pch-timestamp", *torch, *base),
         inputs=f"{common_inputs} {theirs}",
     )
     shared = _place(header, store)

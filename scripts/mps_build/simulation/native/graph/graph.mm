@@ -1,7 +1,14 @@
 // The graph itself: placeholders, constants, nodes, and how a graph runs.
 #include "graph.h"
 #include "../metal/queue.h"
+// 1.12 has names there that Objective-C defines.
+#pragma push_macro("YES")
+#pragma push_macro("NO")
+#undef YES
+#undef NO
 #include <ATen/MemoryOverlap.h>
+#pragma pop_macro("YES")
+#pragma pop_macro("NO")
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <mutex>
@@ -64,6 +71,8 @@ NSArray *shape_of(MPSGraphTensor *tensor);
 
 namespace sim {
 namespace {
+constexpr auto kOverlaps = (at::MemOverlap)1; // `YES` in 1.12, `Yes` since
+
 MPSGraphTensor *result(MPSGraph *graph, Node *node, int index, uint32_t type, NSArray *shape) {
   auto *made = [MPSGraphTensor new];
   made->node = node;
@@ -160,7 +169,7 @@ at::Tensor in_shape_of(const Wanted &wanted, at::Tensor value) {
 void put(const at::Tensor &place, const at::Tensor &value) {
   const auto steps = value.strides();
   const bool is_one = std::all_of(steps.begin(), steps.end(), [](int64_t n) { return n == 0; });
-  if (is_one && at::has_internal_overlap(place) == at::MemOverlap::Yes)
+  if (is_one && at::has_internal_overlap(place) == kOverlaps)
     place.fill_(value.flatten()[0].item());
   else
     place.copy_(value);
@@ -270,7 +279,7 @@ using namespace sim;
     wanted.push_back({each->node, each->index, each->type, data_of(data), kept(data)});
     // At once, where the operator that asks for it is known. One element alone may fill what is one in memory. The
     // shape is asked last: that costs.
-    if (at::has_internal_overlap(wanted.back().place) != at::MemOverlap::Yes) continue;
+    if (at::has_internal_overlap(wanted.back().place) != kOverlaps) continue;
     const Sizes sizes = ints(sim::shape_of(each));
     if (std::any_of(sizes.begin(), sizes.end(), [](int64_t n) { return n != 1; }))
       refuse_with("MPSGraph ", each->node->name, ": unsupported operation: more than one element of the written-to ",
@@ -289,6 +298,15 @@ using namespace sim;
     sim::encode(commands, "a completion handler", [block = kept(descriptor->completed), results = kept(results)] {
       ((MPSGraphCompletionHandler)(id)block.get())((MPSGraphTensorDataDictionary *)(id)results.get(), nil);
     });
+}
+- (void)runAsyncWithMTLCommandQueue:(id<MTLCommandQueue>)queue
+                              feeds:(MPSGraphTensorDataDictionary *)feeds
+                   targetOperations:(NSArray *)operations
+                  resultsDictionary:(MPSGraphTensorDataDictionary *)results
+                executionDescriptor:(MPSGraphExecutionDescriptor *)descriptor {
+  auto *commands = [MPSCommandBuffer commandBufferFromCommandQueue:queue];
+  [self encodeToCommandBuffer:commands feeds:feeds targetOperations:operations resultsDictionary:results executionDescriptor:descriptor];
+  [commands commit];
 }
 - (void)setOptions:(MPSGraphOptions)options {
 }

@@ -1,5 +1,6 @@
 // MPSMatrix and the kernels of MetalPerformanceShaders that work on matrices.
 #include "graph.h"
+#include <torch/csrc/api/include/torch/version.h>
 using namespace sim;
 
 @interface MPSMatrixDescriptor () {
@@ -101,6 +102,7 @@ using namespace sim;
   });
 }
 @end
+#if TORCH_VERSION_MAJOR >= 2 // 1.12 has no function for it
 // Wheels of 2.8 to 2.13 solve with the factors of MPSMatrixDecompositionLU.
 @interface MPSMatrixSolveLU () {
  @public
@@ -127,3 +129,4 @@ using namespace sim;
   });
 }
 @end
+#endif

@@ -19,6 +19,7 @@ from typing import Any
 
 # How macOS names the modules of this Python.
 _SUFFIX = f".cpython-{sys.version_info[0]}{sys.version_info[1]}-darwin.so"
+_API = 1013  # PYTHON_API_VERSION: the layout of a module's description
 
 
 def _settings() -> dict[str, Any]:
@@ -33,6 +34,7 @@ class _Official:
         import ctypes  # a start that imports no torch does without
 
         self._ctypes = ctypes
+        self.described: dict[ModuleType, int] = {}
         for library in settings["before"]:
             ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
         # Keeps the GIL: a library's initialisers may use Python.
@@ -42,17 +44,29 @@ class _Official:
         for library in settings["providers"]:
             self._check(self._library.official_provide(os.fsencode(library)))
 
-    def module(self, name: str, path: str) -> ModuleType:
-        """Return the module of a file, made by its own initialiser."""
+    def module(self, spec: importlib.machinery.ModuleSpec, path: str) -> ModuleType:
+        """Return the module of a file, made by its own initialiser, or by what that describes."""
         self._check(self._library.official_open(os.fsencode(path)))
-        symbol = f"_PyInit_{name.rpartition('.')[2]}"
+        symbol = f"_PyInit_{spec.name.rpartition('.')[2]}"
         make = self._library.official_symbol(symbol.encode())
         if not make:
-            raise ImportError(f"{path} has no {symbol}", name=name, path=path)
-        module = self._ctypes.PYFUNCTYPE(self._ctypes.py_object)(make)()
-        if not isinstance(module, ModuleType):
-            raise ImportError(f"{path}: a module of several phases is not known here", name=name, path=path)
+            raise ImportError(f"{path} has no {symbol}", name=spec.name, path=path)
+        # As a number: a description is not ours to let go.
+        place = self._ctypes.PYFUNCTYPE(self._ctypes.c_void_p)(make)()
+        made = self._ctypes.cast(place, self._ctypes.py_object).value
+        if isinstance(made, ModuleType):
+            return made
+        of_description = self._ctypes.pythonapi.PyModule_FromDefAndSpec2
+        of_description.restype = self._ctypes.py_object
+        module = of_description(self._ctypes.c_void_p(place), self._ctypes.py_object(spec), _API)
+        self.described[module] = place
         return module
+
+    def execute(self, module: ModuleType) -> None:
+        """Run the second phase of a module that has one."""
+        if place := self.described.pop(module, None):
+            run = self._ctypes.pythonapi.PyModule_ExecDef
+            run(self._ctypes.py_object(module), self._ctypes.c_void_p(place))
 
     def _check(self, result: int) -> None:
         if result:
@@ -69,10 +83,10 @@ class _Loader(importlib.abc.Loader):
         self.name, self.path = name, path
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        return _official().module(spec.name, self.path)
+        return _official().module(spec, self.path)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do: the module's own initialiser has run."""
+        _official().execute(module)
 
 
 @functools.cache

@@ -41,7 +41,9 @@ print(sample._C.__spec__.origin.endswith("darwin.so"))
 
 def test_the_sample_computes_by_the_code_that_was_built_for_macos(tmp_path: Path) -> None:
     argv = (*entry("build_wheel", "sample", "--python", _PYTHON), "--wheelhouse", str(tmp_path / "wheelhouse"))
-    made = capture(Command(argv=argv, environ=entry_environ(MPS_BUILD_WORK=str(tmp_path / "work"))), timeout_seconds=900)
+    made = capture(
+        Command(argv=argv, environ=entry_environ(MPS_BUILD_WORK=str(tmp_path / "work"))), timeout_seconds=900
+    )
     assert made.ok, made.stdout + made.stderr
     (wheel,) = (tmp_path / "wheelhouse").glob("*macosx*arm64.whl")
     site, hook = tmp_path / "site", tmp_path / "hook"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import math
 import os
 import re
@@ -393,6 +394,54 @@ def test_a_complex_or_a_bare_nan_that_is_right_is_right() -> None:
 def test_conjugated_answers_are_compared() -> None:
     x = torch.tensor([1 + 2j, 3 - 1j])
     compare_leaf(Leaf("out", x.conj()), Leaf("out", x.conj().to(torch.complex128)), lambda: None, terms=1, factor=1.0)
+
+
+KNOWN = {"id": "half", "cases": [], "outcome": "fails", "drawn": ["exp:dtype:*"], "says": "off by"}
+HALF = """
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class half(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        return out * 1.5 if str(func) == "aten.exp.default" and args[0].dtype.itemsize == 2 else out
+"""
+
+
+@pytest.mark.parametrize(("dtype", "outcome"), [("float16", "known"), ("int8", "failed")])
+def test_a_wrong_answer_that_a_row_speaks_of_is_known_and_not_shrunk(tmp_path: Any, dtype: str, outcome: str) -> None:
+    case = next(f"exp:dtype:{seed}" for seed in range(1, 40) if _dtype_of(f"exp:dtype:{seed}") == torch.float16)
+    (tmp_path / "known.json").write_text(json.dumps([{**KNOWN, "dtype": [dtype]}]))
+    (tmp_path / "fault.py").write_text(HALF)
+    files = (
+        "--known",
+        f"{tmp_path}/known.json",
+        "--outcomes",
+        f"{tmp_path}/o.jsonl",
+        "--plant",
+        f"{tmp_path}/fault.py:half",
+    )
+    _pytest("test_drawn.py", "--device", "cpu", "--only", case, *files)
+    lines = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    line = next(one for one in lines if one["event"] == "finished")
+
+    assert (line["outcome"], line.get("known_issue")) == (outcome, "half" if outcome == "known" else None)
+    assert line["levels"]["dtype"] == "float16"
+    assert ("finding" in line) is (outcome == "failed")
+
+
+def _dtype_of(text: str) -> Any:
+    case = Case.of(text)
+    call = sampler.draw(case, OPERATORS[case.operator], TRANSFORMS[case.transformation])
+    return call.levels["@dtype"] if call is not None else None
+
+
+def test_a_dtype_that_is_an_option_is_another_level_than_that_of_the_operands() -> None:
+    case = Case("cumprod", "common", 0)
+    call = sampler.draw(case, OPERATORS["cumprod"], TRANSFORMS["common"])
+    assert call is not None and "dtype" in call.levels
+    levels = findings.levels_of(call)
+
+    assert (levels["dtype"], levels["dtype="]) == ("float32", str(call.levels["dtype"]))
 
 
 @pytest.mark.parametrize("text", ["add:layout", "add:layout:x", ":layout:1", "add"])

@@ -91,8 +91,12 @@ def _odd_levels(call: Call) -> dict[str, str]:
 
 
 def levels_of(call: Call) -> dict[str, str]:
-    """Return the levels of a call in words, by factor: what a known issue may speak of."""
-    return {name.lstrip("@"): str(level).replace("torch.", "") for name, level in call.levels.items()}
+    """Return the levels of a call in words, by factor: what a known issue may speak of.
+
+    An option that is called as a factor is (`dtype`) has `=` behind its name.
+    """
+    named = {name: f"{name}=" if f"@{name}" in call.levels else name.lstrip("@") for name in call.levels}
+    return {named[name]: str(level).replace("torch.", "") for name, level in call.levels.items()}
 
 
 SECONDS = 20.0

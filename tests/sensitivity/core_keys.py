@@ -1,5 +1,7 @@
 """What the core of the suite takes: cases, graph keys and CPU seconds of each layer, beside those of a drawn case.
 
+And the graph keys that a case of each transformation dispatches first, on the mean of a default run.
+
 python tests/sensitivity/core_keys.py
 
 engine/budget.py reserves these cases and keys, and engine/estimate.py counts these costs.
@@ -13,7 +15,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from suite_in_process import Suite, core
+from suite_in_process import Suite, asking, core, drawn_case
 
 from engine.cases import Case  # isort: skip
 from engine.selection import quick_cases  # isort: skip
@@ -60,6 +62,22 @@ def _keys(suite: Suite, case: Case) -> set[object]:
     return watched.keys
 
 
+def by_transformation(seed: int = 0) -> dict[str, tuple[int, float]]:
+    """Return of each transformation how many drawn cases the default has, and how many keys each dispatches first."""
+    suite = Suite(())
+    suite.keep_nothing()
+    keys: set[object] = set()
+    found: dict[str, tuple[int, float]] = {}
+    for name in (name for name, file in asking(seed).ids.items() if file == "drawn"):
+        watched = Dispatched()
+        suite.ask(drawn_case(name), watched.watching)
+        way = sampler.Case.of(name).transformation
+        cases, fresh = found.get(way, (0, 0.0))
+        found[way] = cases + 1, fresh + len(watched.keys - keys)
+        keys |= watched.keys
+    return {way: (cases, fresh / cases) for way, (cases, fresh) in found.items()}
+
+
 def main() -> int:
     """Print the table."""
     torch.set_num_threads(1)
@@ -75,6 +93,9 @@ def main() -> int:
             f"{layer:<14} {part.cases:>5} {len(part.keys):>5} {part.seconds:>6.1f} {cost:>19.1f} "
             f"{part.quick_cases:>12} {len(part.quick_keys):>11}"
         )
+    print("transformation   cases  new keys a case  as engine/transformation.py has it")
+    for way, (cases, fresh) in by_transformation().items():
+        print(f"{way:<16} {cases:>5} {fresh:>16.2f} {transforms.known()[way].graphs:>8}")
     return 0
 
 

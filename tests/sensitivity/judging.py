@@ -27,7 +27,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import fresh_faults
-from catalogue import ENTRIES, load_plots, plant_of
+from catalogue import ENTRIES, keep_caught, load_plots, plant_of
 from mutants.judge import wilson
 from suite_in_process import Asking, Suite, asking, core_cases, drawn_case
 
@@ -247,6 +247,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="PART,...", help="parts of the faults' names")
     parser.add_argument("--seed", type=int, default=0, help="of the drawn cases")
     parser.add_argument("--keys", type=int, default=0, help="go on to so many (as estimated)")
+    parser.add_argument("--keep", action="store_true", help="write what is caught of the catalogue into catalogue.json")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     try:
@@ -270,6 +271,10 @@ def main() -> None:
             print(f"{name}, {verdict}: {len(rows)}", *(row["fault"] for row in rows), sep="\n  ")
         for place, figures in told["points"].items():
             print(name, place, figures)
+    if given.keep and not given.only and "catalogue" in found["sets"]:
+        told = found["sets"]["catalogue"]
+        places = told["points"]["default"]["cases"]
+        keep_caught(row["fault"] for row in told["rows"] if row["rank"] is not None and row["rank"] < places)
     if given.json:
         given.json.write_text(json.dumps(found) + "\n", encoding="utf-8")
 

@@ -63,11 +63,12 @@ class Transformation:
         name: the middle of a case's id.
         forms: which forms of an operator it takes: call, inplace, out, grad.
         focus: the factors of which it takes any level but the first, by the beginnings of their names.
-        graphs: how many new graphs a case compiles: the mean of 4,000 cases on torch 2.13.0 (`nox -s benchmark -- drawn
-            --stages keys` prints all).
+        graphs: how many new graphs a case compiles: the mean of a default run's cases on torch 2.13.0
+            (`python tests/sensitivity/core_keys.py` prints all).
         share: how often it is drawn beside the others.
         varied: a case makes its call in other ways too that need no other graph (`trial.variants`).
         free: the factors of its own that need no other graph. beside: the forms in which its call is made too.
+        relaid: those calls are laid in other ways.
     """
 
     name = ""
@@ -75,7 +76,7 @@ class Transformation:
     focus: tuple[str, ...] = ()
     graphs = 1.3
     share = 1.0
-    varied = True
+    varied = relaid = True
     free: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
 

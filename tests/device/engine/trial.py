@@ -92,7 +92,7 @@ def variants(call: Call, transformation: Transformation) -> Iterator[Call]:
             "@form": forms[(place + 1) % len(forms)] if forms else form,
         }
         for name, level in call.levels.items():
-            if name.startswith("@layout"):
+            if name.startswith("@layout") and transformation.relaid:
                 alike = [one for one in call.operator.layouts if (one in CONTIGUOUS) == (level in CONTIGUOUS)]
                 levels[name] = alike[(alike.index(level) + turn + 1) % len(alike)]
             elif name in transformation.free:

@@ -14,7 +14,7 @@ from engine.transformation import Call, Factor, Transformation
 
 
 class _Autocast(Transformation):
-    name, graphs, share = "autocast", 1.5, 0.7
+    name, graphs, share = "autocast", 1.8, 0.7
 
     def applies(self, operator: Operator) -> bool:
         return super().applies(operator) and torch.float32 in operator.kinds

@@ -41,7 +41,7 @@ def _written(b: torch.Tensor) -> torch.Tensor:
 
 
 class _Chained(Transformation):
-    name, graphs = "chained", 2.0
+    name, graphs = "chained", 2.3
 
     def factors(self, operator: Operator) -> list[Factor]:
         return [("@producer", tuple(PRODUCERS))]

@@ -15,14 +15,14 @@ transformations = (
     # The first level of each factor. With other seeds anything may meet anything.
     Formed("common", forms=("call", "out", "inplace", "grad"), share=0.0, beside=("call", "inplace", "out")),
     # Half precision, integers, bool, complex numbers.
-    Formed("dtype", focus=("@dtype",), share=1.5),
+    Formed("dtype", graphs=1.9, focus=("@dtype",), share=1.5),
     # The gradient of each floating operand, for a gradient of the answer that is a view too.
-    Formed("gradient", graphs=3.7, forms=("grad",), share=2.0),
+    Formed("gradient", graphs=4.2, forms=("grad",), share=2.0),
     # Operands that are views: transposed, behind an offset, with steps, expanded, channels last, reversed.
-    Formed("layout", graphs=1.5, focus=("@layout",), share=2.0),
-    _Options("option", graphs=1.7, share=2.0),
+    Formed("layout", graphs=1.9, focus=("@layout",), share=2.0),
+    _Options("option", graphs=2.1, share=2.0),
     # No elements, no dimensions, one, many, past tiles and past 2**16.
-    Formed("size", graphs=1.4, focus=("@size",), share=1.5),
+    Formed("size", graphs=1.8, focus=("@size",), share=1.5),
     # NaN, infinity, signed zeros, all alike, in order, numbers far apart.
-    Formed("special", focus=("@values",)),
+    Formed("special", graphs=1.7, focus=("@values",)),
 )

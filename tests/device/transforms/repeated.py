@@ -13,7 +13,7 @@ from engine.transformation import Call, Factor, Transformation
 
 
 class _Repeated(Transformation):
-    name, graphs = "repeated", 1.8
+    name, graphs = "repeated", 2.7
 
     def factors(self, operator: Operator) -> list[Factor]:
         options = [name for name, levels in operator.args.items() if len(levels) > 1]

@@ -19,8 +19,8 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parents[1] / "tests" / "device")]
 
 import torch  # noqa: E402
-from device_suite.outcomes import OutcomeLog  # noqa: E402
-from device_suite.plants import Plant, PlantError  # noqa: E402
+from engine.outcomes import OutcomeLog  # noqa: E402
+from engine.plants import Plant, PlantError  # noqa: E402
 
 from device_benchmark import ceilings  # noqa: E402
 from device_benchmark.intervals import growth, is_drift  # noqa: E402

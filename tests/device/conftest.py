@@ -12,13 +12,13 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 
 import pytest
 
-from device_suite import states
-from device_suite.cases import Case, Cases
-from device_suite.compare import Mismatch
-from device_suite.known import KnownIssuesError
-from device_suite.outcomes import OutcomeLog
-from device_suite.plants import PlantError
-from device_suite.session import Session
+from engine import states
+from engine.cases import Case, Cases
+from engine.compare import Mismatch
+from engine.known import KnownIssuesError
+from engine.outcomes import OutcomeLog
+from engine.plants import PlantError
+from engine.session import Session
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -68,10 +68,7 @@ class CaseItem(pytest.Item):
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
     if name != "cases" or not isinstance(obj, Cases):
         return None
-    try:
-        chosen = collector.config.device_run.listed(obj)
-    except ValueError as wrong:
-        raise pytest.UsageError(str(wrong)) from wrong
+    chosen = collector.config.device_run.listed(obj)
     return [CaseItem.from_parent(collector, name=f"test_case[{case.id}]", case=case) for case in chosen]
 
 

@@ -13,12 +13,13 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from device_suite.cases import Case
-from device_suite.compare import Mismatch
-from device_suite.runs import Bench
-from device_suite.states import Refused, run_case
-from generic_plants import GenericPlant
-from suite_in_process import Suite
+from engine.cases import Case
+from engine.compare import Mismatch
+from engine.runs import Bench
+from engine.states import Refused, run_case
+from fresh_faults import Fault
+from mechanisms import SCALED
+from suite_in_process import core, core_cases, drawn_case
 from twin import NAME, Unavailable, load
 
 # What this small device itself cannot do; no news about the suite.
@@ -27,7 +28,8 @@ UNABLE = {
     "models-gru-step": "as models-lstm-step",
     "smoke-save-and-load-both-ways": "it registers no way to load a storage",
 }
-LAYERS = ("smoke", "transformers", "models")
+# What is asked here: smoke, the transformers, the models, by how their ids begin.
+ASKED = ("smoke-", "82707-", "models-")
 
 
 @pytest.fixture(scope="module")
@@ -49,17 +51,17 @@ def controls(built: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def cases() -> dict[str, Case]:
-    return {case.id: case for case in Suite((*LAYERS, "layouts"), full=True).cases}
+    return {case.id: case for _, case in core()}
 
 
 def bench(around: Any = None) -> Bench:
     return Bench(torch.device(NAME), around=around)
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-def test_a_healthy_second_device_raises_no_alarm(layer: str, controls: Any) -> None:
+@pytest.mark.parametrize("prefix", ASKED)
+def test_a_healthy_second_device_raises_no_alarm(prefix: str, controls: Any) -> None:
     failed = {}
-    asked = [case for case in Suite((layer,)).cases if case.id not in UNABLE]
+    asked = [case for case in core_cases() if case.id.startswith(prefix) and case.id not in UNABLE]
     for case in asked:
         try:
             run_case(case, bench())
@@ -106,7 +108,7 @@ def test_fallbacks_are_counted_by_operator_and_their_warning_is_an_error(control
     with pytest.warns(UserWarning, match="'aten::erf' is not currently supported .* will fall back to run on the CPU"):
         torch.erf(x)
     with pytest.raises(Mismatch, match="fall back to run on the CPU"):
-        run_case(cases["layout-erfinv-input"], bench())
+        run_case(drawn_case("erfinv:common:0"), bench())
 
 
 class Threads(TorchDispatchMode):
@@ -123,13 +125,13 @@ class Threads(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_a_plant_reaches_backward_on_the_devices_own_thread(controls: Any, cases: dict[str, Case]) -> None:
+def test_a_fault_reaches_backward_on_the_devices_own_thread(controls: Any, cases: dict[str, Case]) -> None:
     case = cases["82707-t2-every-gradient"]
     mode = Threads("aten.gelu_backward.default")
     run_case(case, bench(lambda: mode))
-    plant = GenericPlant("aten.gelu_backward.default", "scaled")
+    fault = Fault("aten.gelu_backward.default", SCALED, "")
 
     assert mode.seen and threading.get_ident() not in mode.seen
     with pytest.raises(Mismatch):
-        run_case(case, bench(lambda: plant))
-    assert plant.changed > 0
+        run_case(case, bench(fault))
+    assert fault.hits > 0

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from suite_in_process import DEFAULT_LAYERS, Suite
+from suite_in_process import Suite, core
 
-from device_suite.cases import Case  # isort: skip
-from device_suite.selection import quick_cases  # isort: skip
+from engine.cases import Case  # isort: skip
+from engine.selection import quick_cases  # isort: skip
 from engine import sampler  # isort: skip
 from engine.estimate import measured_seconds  # isort: skip
 from engine.keys import Dispatched  # isort: skip
@@ -35,38 +35,41 @@ class Part:
     quick_keys: set[object] = field(default_factory=set)
 
 
-def measured(suite: Suite) -> dict[str, Part]:
-    """Return what each layer takes: every case is asked once for its time, and once more for its keys."""
+def measured(suite: Suite, *, timed: bool) -> dict[str, Part]:
+    """Return what each layer takes: every case is asked for its keys, and `timed` once before, for its seconds."""
     found: dict[str, Part] = {}
     by_file: dict[str, list[Case]] = {}
-    for case in suite.cases:
-        by_file.setdefault(suite.file_of[case.id], []).append(case)
+    for file, case in core():
+        by_file.setdefault(file, []).append(case)
     for cases in by_file.values():
-        quick = {case.id for case in quick_cases(cases)}
+        quick = {case.id: case for case in quick_cases(cases)}
         for case in cases:
             part = found.setdefault(case.layer, Part())
             part.cases += 1
-            part.seconds += suite.ask(case).seconds
-            watched = Dispatched()
-            suite.ask(case, watched.watching)
-            part.keys |= watched.keys
+            part.seconds += suite.ask(case).seconds if timed else 0.0
+            part.keys |= _keys(suite, case)
             if case.id in quick:
                 part.quick_cases += 1
-                part.quick_keys |= watched.keys
+                part.quick_keys |= _keys(suite, quick[case.id])
     return found
+
+
+def _keys(suite: Suite, case: Case) -> set[object]:
+    watched = Dispatched()
+    suite.ask(case, watched.watching)
+    return watched.keys
 
 
 def main() -> int:
     """Print the table."""
     torch.set_num_threads(1)
-    suite = Suite(DEFAULT_LAYERS)
-    suite.keep_nothing()
+    suite = Suite()
     begun = time.process_time()
     drawn = sampler.chosen(sampler.Sampler(operators.described(), transforms.known()), cases=6_000, most_keys=10_000)
     each = measured_seconds([one.case for one in drawn], time.process_time)
     print(f"a drawn case: {each * 1000:.1f} ms ({time.process_time() - begun:.1f} CPU s to know)")
     print("layer          cases  keys  CPU s  drawn cases a case  quick cases  quick keys")
-    for layer, part in measured(suite).items():
+    for layer, part in measured(suite, timed=True).items():
         cost = part.seconds / part.cases / each
         print(
             f"{layer:<14} {part.cases:>5} {len(part.keys):>5} {part.seconds:>6.1f} {cost:>19.1f} "

@@ -31,8 +31,8 @@ from catalogue import ENTRIES, load_plots, plant_of
 from mutants.judge import wilson
 from suite_in_process import Asking, Suite, asking, core_cases, drawn_case
 
-from device_suite.cases import Case  # isort: skip
-from device_suite.states import Refused  # isort: skip
+from engine.cases import Case  # isort: skip
+from engine.states import Refused  # isort: skip
 from engine.keys import Dispatched  # isort: skip
 
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
@@ -177,10 +177,11 @@ def judge(suite: Suite, fault: Injected, cases: Sequence[Case]) -> dict[str, Any
 
 
 def first_catch(suite: Suite, fault: Injected, cases: Iterable[Case]) -> Any:
-    """Return the first case that fails because a fault did harm, or None: what fails before it did is no catch."""
+    """Return the first case that fails because a fault did harm in it, or None."""
     for case in cases:
+        before = fault.hits()
         asked = suite.ask(case, fault.maker)
-        if asked.failure and fault.hits() and not _is_its_own(asked.failure, fault.name):
+        if asked.failure and fault.hits() > before and not _is_its_own(asked.failure, fault.name):
             return asked
     return None
 

@@ -432,8 +432,11 @@ def _with_rank(func: Any, call: Call, rank: Detail) -> Call | None:
     return _all(lambda x: x[(None,) * max(rank - x.dim(), 0)] if x.dim() else x)(func, call, rank)
 
 
+SCALED = Mechanism("scaled", _once, _anything, _as_it_is, spoil=_scaled)
+# Not drawn: it is that of a dtype, of a size, and so on, without the condition.
+TAIL = Mechanism("the last element", _once, _anything, _as_it_is, spoil=_tail)
 MECHANISMS = (
-    Mechanism("scaled", _once, _anything, _as_it_is, spoil=_scaled),
+    SCALED,
     Mechanism("refused", _once, _anything, _as_it_is),
     Mechanism(
         "permuted operand read as it lies",

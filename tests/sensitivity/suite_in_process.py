@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -19,13 +20,13 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 
 import torch  # noqa: E402
 
-from device_suite.cases import Case  # noqa: E402
-from device_suite.runs import Bench, PlantMaker  # noqa: E402
-from device_suite.selection import quick_cases, why_not_here  # noqa: E402
-from device_suite.states import References, Refused, run_case  # noqa: E402
 from engine import reference, sampler, trial  # noqa: E402
 from engine.budget import Budget, budget_of  # noqa: E402
+from engine.cases import Case  # noqa: E402
 from engine.layer import Drawn  # noqa: E402
+from engine.runs import Bench, PlantMaker  # noqa: E402
+from engine.selection import quick_cases, why_not_here  # noqa: E402
+from engine.states import References, Refused, run_case  # noqa: E402
 
 import operators  # noqa: E402 # isort: skip
 import transforms  # noqa: E402 # isort: skip
@@ -56,6 +57,11 @@ class Suite:
         """Compute every reference anew, as a first run does."""
         self._references = References(keep=True)
         reference.KEPT = {}
+
+    def keep_nothing(self) -> None:
+        """Keep no reference: every case is asked once."""
+        self._references = References()
+        reference.KEPT = None
 
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
         """Return what comes of a case under a fault."""
@@ -144,7 +150,7 @@ class Asking:
 
 def asking(seed: int = 0, keys: int = 0) -> Asking:
     """Return what a run asks: the cases of --quick, what the default asks besides, and drawn ones up to `keys`."""
-    ids = {case.id: file for file, case in core() if _is_quick(file, case)}
+    ids = {case.id: file for file, case in core() if is_quick(file, case)}
     ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed, quick=True))), "drawn"))
     quick = len(ids)
     ids.update((case.id, file) for file, case in core())
@@ -155,9 +161,14 @@ def asking(seed: int = 0, keys: int = 0) -> Asking:
     return Asking(ids, quick, default)
 
 
-def _is_quick(file: str, case: Case) -> bool:
-    listed = module_of(file).cases.listed(full=False)
-    return case.id in {one.id for one in quick_cases(listed)}
+def is_quick(file: str, case: Case) -> bool:
+    """Say whether --quick asks a case of the core."""
+    return case.id in _quick_of(file)
+
+
+@functools.lru_cache(maxsize=None)
+def _quick_of(file: str) -> frozenset[str]:
+    return frozenset(case.id for case in quick_cases(module_of(file).cases.listed(full=False)))
 
 
 def _options(seed: int, *, quick: bool = False, keys: int = 0) -> Callable[[str], Any]:

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from device_suite import autocast, forms
-from device_suite.cases import Case
-from device_suite.runs import Bench
-from device_suite.states import answers_of, run_case
+from engine import forms
+from engine.cases import Case
+from engine.runs import Bench
+from engine.states import answers_of, run_case
 from suite_in_process import Suite
 
 LOW = torch.bfloat16
@@ -45,7 +45,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what CUDA's lists give: this torch has them, and no such device."""
     monkeypatch.setattr(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *_: True)
-    found = autocast.by_policy(CASE, Bench(CUDA), (0, 0))
+    found = forms.by_policy(CASE, Bench(CUDA), (0, 0))
     assert found is not None
     return found
 
@@ -56,7 +56,7 @@ def test_the_lists_of_cuda_are_not_those_of_the_cpu(cuda: dict[str, Any]) -> Non
     assert own == [LOW, LOW, LOW, LOW]
     wide = torch.float32
     assert [cuda[f"out[{place}]"].value.dtype for place in range(4)] == [wide, wide, wide, LOW]
-    assert autocast.by_policy(CASE, Bench(CPU), (0, 0)) is None
+    assert forms.by_policy(CASE, Bench(CPU), (0, 0)) is None
 
 
 def test_a_device_is_right_by_its_own_lists(cuda: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_a_wider_answer_has_the_bound_of_what_it_was_computed_of(monkeypatch: py
             answer = super().__torch_function__(function, types, args, kwargs)
             return answer * (1 + 2.0**-8) if getattr(function, "__name__", "") == "linalg_matrix_norm" else answer
 
-    wide = autocast.fake_answers(CASE, Bench(CPU), (0, 0))
+    wide = forms.fake_answers(CASE, Bench(CPU), (0, 0))
     wide["out[0]"] = wide["out[0]"]._replace(value=wide["out[0]"].value.float())
     monkeypatch.setattr(forms, "by_policy", lambda *_: wide)
 
@@ -94,7 +94,7 @@ def test_fake_tensors_have_an_answer_for_each_that_a_case_under_autocast_asks() 
     bench, asked, wrong = Bench(CPU), 0, []
     with warnings.catch_warnings():
         for case in (one for one in Suite(("autocast",)).cases if one.autocast is not None):
-            lists = autocast.fake_answers(case, bench, (0, 0))
+            lists = forms.fake_answers(case, bench, (0, 0))
             for leaf in answers_of(case, bench, bench.same(), (0, 0)):
                 if leaf.path.startswith("base") or not isinstance(leaf.value, torch.Tensor):
                     continue

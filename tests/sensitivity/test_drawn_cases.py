@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import math
 import os
 import re
@@ -17,12 +18,13 @@ import torch
 import operators
 import suite_in_process
 import transforms
-from device_suite.compare import Leaf, Mismatch, compare_leaf
-from device_suite.runs import Bench
-from device_suite.states import Refused
 from engine import findings, sampler, trial
 from engine.budget import seconds_of
+from engine.compare import Leaf, Mismatch, compare_leaf
+from engine.keys import Dispatched
+from engine.runs import Bench
 from engine.sampler import Case, Sampler
+from engine.states import Refused
 from planting import Plot
 from rounding import ChoosesOtherwise, RoundsOtherwise
 
@@ -287,11 +289,21 @@ def test_what_ends_the_process_of_the_cpu_is_not_called() -> None:
     assert [_verdict(f"weight_norm:refusal:{seed}") for seed in (2000002, 4000001)] == ["refused", "refused"]
 
 
-def test_other_values_are_tried_with_the_same_graph() -> None:
-    case = Case.of("exp:common:0")
-    found = trial.prepared(case, OPERATORS["exp"], TRANSFORMS["common"], Bench(torch.device("cpu")))
-    assert len({call.levels["@values"] for call, _ in found}) > 2
-    assert len({(call.levels["@dtype"], call.levels["@size"]) for call, _ in found}) == 1
+@pytest.mark.parametrize("text", ["exp:layout:5", "mul:out:4"])
+def test_a_case_is_made_in_other_ways_that_need_no_other_graph(text: str) -> None:
+    case, bench = Case.of(text), Bench(torch.device("cpu"))
+    way = TRANSFORMS[case.transformation]
+    calls = trial.prepared(case, OPERATORS[case.operator], way, bench)
+    seen = Dispatched()
+    for call, truth in calls:
+        with seen.watching():
+            way.perform(call, bench.device_run(), truth)
+
+    assert len(calls) == 6
+    assert len(seen.keys) <= 2  # a view of few elements may be contiguous
+    assert len({call.levels["@values"] for call, _ in calls}) > 2
+    assert len({call.levels["@layout0"] for call, _ in calls}) > 1
+    assert {call.levels["@form"] for call, _ in calls} == ({"out"} if ":out:" in text else {"call", "inplace", "out"})
 
 
 def _found(text: str, fault: Any, seconds: float = 1.0) -> findings.Found | None:
@@ -384,6 +396,54 @@ def test_conjugated_answers_are_compared() -> None:
     compare_leaf(Leaf("out", x.conj()), Leaf("out", x.conj().to(torch.complex128)), lambda: None, terms=1, factor=1.0)
 
 
+KNOWN = {"id": "half", "cases": [], "outcome": "fails", "drawn": ["exp:dtype:*"], "says": "off by"}
+HALF = """
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class half(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        return out * 1.5 if str(func) == "aten.exp.default" and args[0].dtype.itemsize == 2 else out
+"""
+
+
+@pytest.mark.parametrize(("dtype", "outcome"), [("float16", "known"), ("int8", "failed")])
+def test_a_wrong_answer_that_a_row_speaks_of_is_known_and_not_shrunk(tmp_path: Any, dtype: str, outcome: str) -> None:
+    case = next(f"exp:dtype:{seed}" for seed in range(1, 40) if _dtype_of(f"exp:dtype:{seed}") == torch.float16)
+    (tmp_path / "known.json").write_text(json.dumps([{**KNOWN, "dtype": [dtype]}]))
+    (tmp_path / "fault.py").write_text(HALF)
+    files = (
+        "--known",
+        f"{tmp_path}/known.json",
+        "--outcomes",
+        f"{tmp_path}/o.jsonl",
+        "--plant",
+        f"{tmp_path}/fault.py:half",
+    )
+    _pytest("test_drawn.py", "--device", "cpu", "--only", case, *files)
+    lines = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    line = next(one for one in lines if one["event"] == "finished")
+
+    assert (line["outcome"], line.get("known_issue")) == (outcome, "half" if outcome == "known" else None)
+    assert line["levels"]["dtype"] == "float16"
+    assert ("finding" in line) is (outcome == "failed")
+
+
+def _dtype_of(text: str) -> Any:
+    case = Case.of(text)
+    call = sampler.draw(case, OPERATORS[case.operator], TRANSFORMS[case.transformation])
+    return call.levels["@dtype"] if call is not None else None
+
+
+def test_a_dtype_that_is_an_option_is_another_level_than_that_of_the_operands() -> None:
+    case = Case("cumprod", "common", 0)
+    call = sampler.draw(case, OPERATORS["cumprod"], TRANSFORMS["common"])
+    assert call is not None and "dtype" in call.levels
+    levels = findings.levels_of(call)
+
+    assert (levels["dtype"], levels["dtype="]) == ("float32", str(call.levels["dtype"]))
+
+
 @pytest.mark.parametrize("text", ["add:layout", "add:layout:x", ":layout:1", "add"])
 def test_what_is_no_id_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="OPERATOR:TRANSFORMATION:SEED"):
@@ -401,12 +461,23 @@ def _pytest(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
 
 
-def test_the_layer_is_asked_by_name_and_one_case_by_its_id() -> None:
-    told = _pytest(".", "--layer", "drawn", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
+def test_the_drawn_layer_is_part_of_the_default_and_one_case_is_asked_by_its_id() -> None:
+    told = _pytest(".", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
     assert told.returncode == 0, told.stdout
     assert "2 passed" in told.stdout
-    assert "2 drawn cases" in told.stdout
-    unknown = _pytest(".", "--layer", "drawn", "--device", "cpu", "--only", "no_such:layout:3")
-    assert unknown.returncode != 0
-    assert "no such operator" in unknown.stdout
+    for wrong, words in (("no_such:layout:3", "no such operator"), ("issue-131750,no-such", "--only no-such: no case")):
+        unknown = _pytest(".", "--device", "cpu", "--only", wrong)
+        assert unknown.returncode == 4, unknown.stdout
+        assert words in unknown.stdout + unknown.stderr
     assert "drawn" not in _pytest("--collect-only", "-q", "--layer", "smoke", ".", "--device", "cpu").stdout
+
+
+def test_a_run_says_first_what_it_will_take() -> None:
+    told = _pytest("test_drawn.py", "--device", "cpu", "--layer", "drawn", "--cases", "30", "-s", "-q")
+    assert re.search(r"30 cases, \d+ graph keys: \d+ s estimated", told.stdout), told.stdout
+    assert (
+        "estimated"
+        not in _pytest(
+            "test_drawn.py", "--device", "cpu", "--layer", "drawn", "--cases", "30", "-s", "-q", "--no-estimate"
+        ).stdout
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from catalogue import FILES
-from device_suite.cases import Case
+from engine.cases import Case
 from judging import Injected, Pass, faults_of, first_catch, judge, point
 from mutants.judge import wilson
 from planting import Plot
@@ -35,9 +36,7 @@ def issue_clumsy(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.called(torch.neg)
 def issue_deadly(hit: Any, func: Any, x: Any) -> Any:
-    import os
-
-    os.abort()
+    os._exit(3)
 
 
 def _fault(name: str) -> Injected:
@@ -60,7 +59,7 @@ def test_a_fault_at_a_property_is_asked_of_the_cases_that_read_it() -> None:
     assert done.cases_for(()) == [0, 1]
 
 
-def test_a_failure_before_a_fault_did_harm_is_no_catch_and_does_not_end_the_search() -> None:
+def test_a_failure_in_which_a_fault_did_no_harm_is_no_catch_and_does_not_end_the_search() -> None:
     assert first_catch(Suite(()), _fault("clumsy"), [LINE, TABLE]).case.id == "table"
 
 
@@ -102,7 +101,7 @@ def test_what_names_no_faults_is_refused(text: str) -> None:
 
 def test_a_fault_of_the_catalogue_is_loaded_from_its_path_alone() -> None:
     """As `verify_mps --plant` does it: no other folder of these is on the path."""
-    code = "import sys; from device_suite.plants import Plant; print(Plant(sys.argv[1]).hits)"
+    code = "import sys; from engine.plants import Plant; print(Plant(sys.argv[1]).hits)"
     argv = [sys.executable, "-c", code, f"{FILES[0].parent / 'attention.py'}:issue_184180"]
     told = subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
 

@@ -33,7 +33,7 @@ CASES = ("issue-131750", "issue-88331", "issue-133520-columns")
 
 def _events(tmp_path: Path, plant: str, *cases: str) -> list[dict[str, Any]]:
     (tmp_path / "fault.py").write_text(plant)
-    file, outcomes = DEVICE_TESTS / "test_regressions_norms.py", tmp_path / "outcomes.jsonl"
+    file, outcomes = DEVICE_TESTS / "regressions" / "test_norms.py", tmp_path / "outcomes.jsonl"
     argv = [sys.executable, "-m", "pytest", "-q", "-c", str(DEVICE_TESTS / "pytest.ini"), str(file), "--device", "cpu"]
     argv += ["--only", ",".join(cases), "--outcomes", str(outcomes), "--plant", f"{tmp_path / 'fault.py'}:late"]
     subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False)

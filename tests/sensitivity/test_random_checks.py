@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from device_suite.cases import Cases
-from device_suite.random_checks import add_random_check, demand_same_numbers
-from device_suite.runs import Bench
-from device_suite.states import Refused, run_case
+from engine.cases import Cases
+from engine.random_numbers import add_random_check, demand_same_numbers
+from engine.runs import Bench
+from engine.states import Refused, run_case
 
 HOST = torch.tensor([0.25, -1.5, 3.0])
 

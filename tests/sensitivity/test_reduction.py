@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from device_suite.reduction.recorder import Recorder
-from device_suite.reduction.shrinking import slice_of
+from engine.reduction.shrinking import slice_of
+from engine.reduction.steps import Recorder
 
 
 def test_a_call_of_an_overload_that_writes_to_its_operand_is_kept() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import suite_in_process  # noqa: F401 - the suite comes into reach by it
-from device_suite.runs import Bench
+from engine.runs import Bench
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Callable
 
 import pytest
 
-from device_suite.cases import Case
+from engine.cases import Case
 from rounding import RoundsOtherwise
 from suite_in_process import Suite, asking, core_cases, drawn_case
 

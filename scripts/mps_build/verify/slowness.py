@@ -1,4 +1,4 @@
-"""Why a run is many times slower than recorded: the likely cause, from what the machine says of itself."""
+"""Why a run is many times slower than estimated: the likely cause, from what the machine says of itself."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ import torch
 
 import operators
 import transforms
-from device_suite.plants import Plant, PlantError
-from device_suite.runs import Bench
-from device_suite.selection import prepare_device
-from device_suite.states import Refused
 
 from . import findings, trial
+from .plants import Plant, PlantError
+from .runs import Bench
 from .sampler import Case
+from .selection import prepare_device
+from .states import Refused
 
 
 def main(argv: list[str] | None = None) -> int:

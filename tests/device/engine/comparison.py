@@ -7,9 +7,8 @@ from typing import Any, Callable
 
 import torch
 
-from device_suite.answers import says_missing
-from device_suite.compare import Error, Leaf, Mismatch, compare_leaf, is_far, largest
-
+from .answers import says_missing
+from .compare import Error, Leaf, Mismatch, compare_leaf, is_far, largest
 from .description import Operator, Row
 from .drawing import narrowed
 from .reference import Gap, own_answers

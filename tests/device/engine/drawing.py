@@ -59,6 +59,8 @@ class Context:
     def at(self, found: torch.Tensor, side: int) -> torch.Tensor:
         """Return indices below `side` as the row wants them: of another dtype, from the end, all alike, in order."""
         how = self.args.get("_at")
+        if how == "equal" and self._is_once:
+            return found
         if how == "negative":
             return found - side
         if how == "equal":

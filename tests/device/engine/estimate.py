@@ -11,13 +11,13 @@ import torch
 
 import operators
 import transforms
-from device_suite.compare import Mismatch
-from device_suite.runs import Bench
-from device_suite.states import Refused
 
 from . import trial
 from .budget import CORE
+from .compare import Mismatch
+from .runs import Bench
 from .sampler import Case
+from .states import Refused
 
 # Cases that are made once to learn what one takes here.
 _TRIED = 160

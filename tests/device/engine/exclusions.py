@@ -1,4 +1,7 @@
-"""Calls that are not made: what the CPU itself crashes at, and what has no one answer. Each rule has its reason."""
+"""Calls that are not made: what the CPU itself crashes at, and what has no one answer. Each rule has its reason.
+
+Rules of Python, no YAML: each is a condition over levels, and the suite imports nothing that reads YAML.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,38 @@ RULES: dict[str, Callable[[Any], bool]] = {
     "torch._weight_norm checks no shape on the CPU: it writes past its memory": lambda call: (
         call.operator.name == "weight_norm" and "@wrong" in call.levels
     ),
+    # 2.13.0: a damaged heap. For the same reason tril and triu have no such out= (operators/movement.py).
+    "torch.linalg.lu writes past an out= that is not dense on the CPU": lambda call: (
+        call.operator.name == "linalg_lu" and call.levels["@form"] == "out" and call.levels["@layout0"] != "dense"
+    ),
     "where nothing varies a variance has no gradient, or any": lambda call: (
         call.levels["@form"] == "grad"
         and call.operator.name.startswith(("var", "std"))
         and call.levels["@values"] in ("equal", "zero")
     ),
+    "among equal numbers an operator chooses whose gradient it is": lambda call: (
+        call.levels["@form"] == "grad"
+        and call.operator.name.startswith(_CHOOSING)
+        and call.levels["@values"] in ("inf", "ties", "equal", "zero", "masked", "sorted", "descending")
+    ),
 }
+# Those whose results are some of their operands' elements.
+_CHOOSING = (
+    *(
+        "sort",
+        "msort",
+        "topk",
+        "kthvalue",
+        "median",
+        "nanmedian",
+        "mode",
+        "quantile",
+        "nanquantile",
+        "cummax",
+        "cummin",
+    ),
+    *("max_pool", "adaptive_max_pool", "fractional_max_pool"),
+)
 _NOT_FINITE = ("special", "inf", "lone", "lone_inf")
 
 

@@ -1,15 +1,15 @@
-"""Findings: cases that shrink to the same call are one."""
+"""Findings: a wrong case is shrunk while it stays wrong; those that shrink to the same call are one."""
 
 from __future__ import annotations
 
 import math
+import time
 import zlib
-from typing import Any
+from typing import Any, Iterator
 
-from device_suite.compare import Error, Mismatch
-
-from . import script, shrink, trial
-from .description import Operator, Row
+from . import script, trial
+from .compare import Error, Mismatch
+from .description import Operator, Row, undefined
 from .transformation import Call, Transformation
 
 _MOST_ELEMENTS, _MOST_SIDES = 1 << 20, 8
@@ -32,7 +32,7 @@ class Found(Mismatch):
 
 def found(wrong: trial.Wrong, transformation: Transformation, bench: Any, seconds: float) -> Found:
     """Return what a wrong call comes down to within some seconds; without any it is told as it is."""
-    small = shrink.shrunk(wrong.call, transformation, bench, seconds=seconds) if seconds > 0 else wrong.call
+    small = shrunk(wrong.call, transformation, bench, seconds=seconds) if seconds > 0 else wrong.call
     levels = _odd_levels(small)
     if seconds > 0:
         mark = f"{zlib.crc32(repr((small.row.shape(small.operator), sorted(levels.items()))).encode()) % 65536:04x}"
@@ -79,6 +79,8 @@ def script_of(call: Call, transformation: Transformation, bench: Any, named: str
         text = script.script(call, transformation, bench, trial.asked(call, transformation, bench), named)
     except script.NoScript as why:
         return {"script": None, "no_script": f"no script: {why}"}
+    except RuntimeError as raised:  # the device serves no more
+        return {"script": None, "no_script": f"no script: {type(raised).__name__}: {str(raised).partition(chr(10))[0]}"}
     return {"script": text, "no_script": None}
 
 
@@ -89,5 +91,60 @@ def _odd_levels(call: Call) -> dict[str, str]:
 
 
 def levels_of(call: Call) -> dict[str, str]:
-    """Return the levels of a call in words, by factor: what a known issue may speak of."""
-    return {name.lstrip("@"): str(level).replace("torch.", "") for name, level in call.levels.items()}
+    """Return the levels of a call in words, by factor: what a known issue may speak of.
+
+    An option that is called as a factor is (`dtype`) has `=` behind its name.
+    """
+    named = {name: f"{name}=" if f"@{name}" in call.levels else name.lstrip("@") for name in call.levels}
+    return {named[name]: str(level).replace("torch.", "") for name, level in call.levels.items()}
+
+
+SECONDS = 20.0
+
+
+def shrunk(call: Call, transformation: Transformation, bench: Any, *, seconds: float = SECONDS) -> Call:
+    """Return the smallest call found that is answered wrongly, within some seconds; the call itself at worst."""
+    end = time.monotonic() + seconds
+    best, again = call, True
+    while again:
+        again = False
+        for smaller in _smaller(best):
+            if time.monotonic() > end:
+                return best
+            if _is_wrong(smaller, transformation, bench):
+                best, again = smaller, True
+                break
+    return best
+
+
+def _smaller(call: Call) -> Iterator[Call]:
+    """Yield calls with one thing plainer, what says most first: sizes, sides, layouts, values, dtype, options."""
+    operator, levels = call.operator, call.levels
+    every = dict(operator.factors)
+    shape = call.row.shape(operator)
+    for name, sides in sorted(operator.shapes.items(), key=lambda one: _extent(one[1])):
+        if (0, 0) < _extent(sides) < _extent(shape):
+            yield call.changed(size=name, shape=None)
+    for place, side in enumerate(shape):
+        for less in (1, side // 2, side - 1):
+            if 0 < less < side:
+                yield call.changed(shape=(*shape[:place], less, *shape[place + 1 :]))
+    for name in sorted(every, key=lambda one: ("@layout" not in one, "@values" not in one, "@dtype" not in one)):
+        if name not in ("@size", "@form") and levels[name] != every[name][0]:
+            yield call.with_level(name, every[name][0])
+
+
+def _extent(shape: tuple[int, ...]) -> tuple[int, int]:
+    return math.prod(shape), len(shape)
+
+
+def _is_wrong(call: Call, transformation: Transformation, bench: Any) -> bool:
+    if undefined(call.row):
+        return False
+    try:
+        trial.compared(call, trial.asked(call, transformation, bench), transformation, bench)
+    except Mismatch:
+        return True
+    except Exception:  # refused, a gap, or what the smaller call cannot be
+        return False
+    return False

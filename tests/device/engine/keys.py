@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, ContextManager, Iterator
 
 import torch
@@ -33,7 +34,8 @@ class Dispatched:
 
     Attributes:
         operators: the overloads, such as `aten.add.Tensor`.
-        keys: (overload, dtypes, shapes, layouts, options) of what compiles a graph; views make none.
+        keys: (operator, dtypes, shapes, layouts, options) of what compiles a graph; views make none, and in place or
+            with out= a call compiles that of the plain one.
     """
 
     def __init__(self) -> None:
@@ -60,7 +62,18 @@ class Dispatched:
         name = func._schema.name.split("::")[1].rstrip("_")
         is_view = any(one.alias_info is not None and not one.alias_info.is_write for one in func._schema.returns)
         if not is_view and name not in _WITHOUT_A_GRAPH:
-            self.keys.add((func, *_facts((args, list(kwargs.values())))))
+            read = [kwargs[one] for one in kwargs if one not in _outs(func)]
+            self.keys.add((name, *_facts((args, read))))
+
+
+@functools.lru_cache(maxsize=None)
+def _outs(func: Any) -> frozenset[str]:
+    """Return the names of the arguments that an overload only writes to."""
+    return frozenset(
+        one.name
+        for one in func._schema.arguments
+        if one.kwarg_only and one.alias_info is not None and one.alias_info.is_write
+    )
 
 
 def _facts(value: Any) -> Iterator[Any]:

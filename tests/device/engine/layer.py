@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 import time
 from functools import partial
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import operators
 import transforms
-from device_suite.cases import Cases
-from device_suite.compare import Error, Mismatch
-from device_suite.known import Answer
 
-from . import findings, shrink, trial
+from . import findings, trial
 from .budget import Budget
+from .cases import Cases
+from .compare import Error, Mismatch
 from .estimate import measured_seconds
+from .known import Answer
 from .sampler import MOST_CASES, Case, Sampler, chosen
 from .transformation import Transformation
 
@@ -37,15 +37,10 @@ class Drawn(Cases):
         """Choose the cases; `among`: only of these operators.
 
         Raises:
-            ValueError: an id names an operator or a transformation that is not there.
+            ValueError: an id names what is not there.
         """
         every, ways = operators.described(), transforms.known()
-        named = [Case.of(text) for text in budget.only if is_id(text)]
-        for case in named:
-            if case.operator not in every or case.transformation not in ways:
-                raise ValueError(f"{case}: no such operator or transformation")
-            if not ways[case.transformation].applies(every[case.operator]):
-                raise ValueError(f"{case}: {case.operator} is not used so")
+        named = named_cases(budget.only)
         self.keys = {str(case): ways[case.transformation].graphs for case in named}
         if not named:
             those = {name: one for name, one in every.items() if among is None or name in among}
@@ -75,7 +70,7 @@ class Drawn(Cases):
 
     def _found(self, wrong: trial.Wrong, transformation: Transformation, bench: Any) -> findings.Found:
         begun = time.monotonic()
-        found = findings.found(wrong, transformation, bench, min(self._left, shrink.SECONDS))
+        found = findings.found(wrong, transformation, bench, min(self._left, findings.SECONDS))
         self._left = max(self._left - (time.monotonic() - begun), 0.0)
         return found
 
@@ -87,6 +82,22 @@ class WrongCase(Mismatch):
         super().__init__(str(wrong), wrong.error)
         self.answers = [Answer(str(one), findings.levels_of(one.call)) for one in (wrong, *wrong.others)]
         self.found = found
+
+
+def named_cases(texts: Sequence[str]) -> list[Case]:
+    """Return the drawn cases among ids and patterns.
+
+    Raises:
+        ValueError: an id names an operator or a transformation that is not there, or that do not go together.
+    """
+    every, ways = operators.described(), transforms.known()
+    named = [Case.of(text) for text in texts if is_id(text)]
+    for case in named:
+        if case.operator not in every or case.transformation not in ways:
+            raise ValueError(f"{case}: no such operator or transformation")
+        if not ways[case.transformation].applies(every[case.operator]):
+            raise ValueError(f"{case}: {case.operator} is not used so")
+    return named
 
 
 def is_id(text: str) -> bool:

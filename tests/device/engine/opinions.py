@@ -34,10 +34,15 @@ def leave_open(call: Call, truth: Truth, transformation: Transformation, bench: 
     if own is None or len(own) != len(answer):
         return False
     others = [one for one in found if one is not None and len(one) == len(own)]
+    written = call.places(truth) if call.levels["@form"] == "out" else []
     chosen_from = [x for x in transformation.chosen_from(call, bench.same()) if isinstance(x, torch.Tensor)]
     return all(
         _is_among(got, [one[number][0] for one in others])
-        or (isinstance(got, torch.Tensor) and any(_ties(x, got, own[number][0]) for x in chosen_from))
+        or (
+            isinstance(got, torch.Tensor)
+            and _is_beside_alike(got, own[number][0], written[number : number + 1])
+            and any(_ties(x, *_seen(got, own[number][0], written[number : number + 1])) for x in chosen_from)
+        )
         for number, (got, _) in enumerate(answer)
     )
 
@@ -94,6 +99,23 @@ def _nudged(units: float) -> Change:
         return (x.double() * (1 + units * torch.finfo(x.dtype).eps * pattern)).to(x.dtype)
 
     return nudged
+
+
+def _seen(got: torch.Tensor, own: torch.Tensor, written: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the parts of two answers that an out= shows; of any other answer, all of it."""
+    for _, layout, shape in written:
+        if shape != (0,) and got.shape == own.shape:
+            return layout.cut(got, shape), layout.cut(own, shape)
+    return got, own
+
+
+def _is_beside_alike(got: torch.Tensor, own: torch.Tensor, written: list[Any]) -> bool:
+    """Say whether two answers are alike where an out= does not show them."""
+    if got.shape != own.shape or not written or written[0][2] == (0,):
+        return True
+    beside = torch.ones(got.shape, dtype=torch.bool)
+    written[0][1].cut(beside, written[0][2]).fill_(False)
+    return bool((got == own)[beside].all())
 
 
 def _ties(x: torch.Tensor, got: torch.Tensor, own: torch.Tensor) -> bool:

@@ -24,7 +24,7 @@ COMMON = "common"
 CANDIDATES = 3
 _TRIES = 12
 # How often a factor that a transformation is not about has its first level.
-_FIRST = 0.35
+_FIRST = 0.15
 # How much graphs count beside pairs: with 1 the gradients, of four graphs each, would come last of all.
 _KEY_WORTH = 0.2
 # More are not drawn for one process: it would draw for a minute.

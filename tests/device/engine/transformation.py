@@ -45,7 +45,11 @@ class Call:
 
     def places(self, truth: Truth | None) -> list[Any]:
         """Return what travels for out=, or for the gradients of the answers, where the reference told their forms."""
-        return Context(self.operator, self.row).places(truth.forms) if truth is not None and truth.forms else []
+        if truth is None or not truth.forms:
+            return []
+        context = Context(self.operator, self.row)
+        context.bases()  # each draw begins at another place: what out= held is what the reference's out= held
+        return context.places(truth.forms)
 
     def perform(self, run: Any, bases: list[Any], places: list[Any] | None = None) -> list[Any]:
         """Return what the operator answers on a run, given its bases on the host."""
@@ -62,7 +66,8 @@ class Transformation:
         graphs: how many new graphs a case compiles: the mean of 4,000 cases on torch 2.13.0 (`nox -s benchmark -- drawn
             --stages keys` prints all).
         share: how often it is drawn beside the others.
-        varied: a case makes its call with other values too: they need no other graph.
+        varied: a case makes its call in other ways too that need no other graph (`trial.variants`).
+        free: the factors of its own that need no other graph. beside: the forms in which its call is made too.
     """
 
     name = ""
@@ -71,6 +76,8 @@ class Transformation:
     graphs = 1.3
     share = 1.0
     varied = True
+    free: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     def applies(self, operator: Operator) -> bool:
         """Say whether an operator can be used so."""
@@ -124,6 +131,7 @@ class Formed(Transformation):
 
     def __init__(self, name: str, *, forms: tuple[str, ...] = ("call",), focus: tuple[str, ...] = (), **fields: Any):
         self.name, self.forms, self.focus = name, forms, focus
+        self.beside = ("call", "inplace", "out") if forms == ("call",) else ()
         for key, value in fields.items():
             setattr(self, key, value)
 

@@ -6,20 +6,21 @@ from typing import Any, Iterator, List, Tuple
 
 import torch
 
-from device_suite.compare import Error, Mismatch
-from device_suite.states import Refused
-
 from . import exclusions, opinions, reference
 from .calls import float64_by_default
+from .compare import Error, Mismatch
 from .description import Operator, Row, undefined
 from .reference import Gap, Truth, read
 from .sampler import Case, draw
+from .states import Refused
 from .transformation import Call, Transformation
 
 # How often a case is drawn anew where the CPU refuses the call or leaves it open.
 ATTEMPTS = 4
-# How many other classes of values a case is made with.
-VARIANTS = 3
+# How many calls besides its own a case makes that need no other graph.
+VARIANTS = 5
+# Layouts of tensors that are contiguous, some behind an offset.
+CONTIGUOUS = ("dense", "offset")
 _KEPT_ELEMENTS = 10_000
 
 
@@ -52,7 +53,7 @@ def prepared(case: Case, operator: Operator, transformation: Transformation, ben
         if call is None:
             continue
         found: Prepared = []
-        for one in (call, *(variants(call) if transformation.varied else ())):
+        for one in (call, *(variants(call, transformation) if transformation.varied else ())):
             if exclusions.why(one):
                 continue
             try:
@@ -71,13 +72,32 @@ def prepared(case: Case, operator: Operator, transformation: Transformation, ben
     raise Refused(why)
 
 
-def variants(call: Call) -> Iterator[Call]:
-    """Yield the call with other values, and other data of its own: the graph is the same."""
-    others = [one for one in call.operator.values if one != call.levels["@values"]]
-    start = call.row.number % max(len(others), 1)
-    for place, values in enumerate([*others[start:], *others[:start]][:VARIANTS]):
-        row = Row(call.row.digits, call.row.number + 17 * (place + 1), call.levels)
-        other = Call(call.operator, row).with_level("@values", values)
+def variants(call: Call, transformation: Transformation) -> Iterator[Call]:
+    """Yield calls that need no other graph: other values and data, other layouts of the same kind, other forms.
+
+    Of tensors that are contiguous, some lie behind an offset; of the others each is laid another way. A plain call is
+    made in place and with out= too.
+    """
+    others = [one for one in call.operator.values if one != call.levels["@values"]] or [call.levels["@values"]]
+    form = call.levels["@form"]
+    forms = (
+        [one for one in transformation.beside if one in call.operator.forms] if form in transformation.beside else []
+    )
+    free = dict(transformation.factors(call.operator))
+    for place in range(VARIANTS):
+        turn = call.row.number + place
+        levels = {
+            **call.levels,
+            "@values": others[turn % len(others)],
+            "@form": forms[(place + 1) % len(forms)] if forms else form,
+        }
+        for name, level in call.levels.items():
+            if name.startswith("@layout"):
+                alike = [one for one in call.operator.layouts if (one in CONTIGUOUS) == (level in CONTIGUOUS)]
+                levels[name] = alike[(alike.index(level) + turn + 1) % len(alike)]
+            elif name in transformation.free:
+                levels[name] = free[name][turn % len(free[name])]
+        other = Call(call.operator, Row(call.row.digits, call.row.number + 17 * (place + 1), levels))
         if not undefined(other.row):
             yield other
 
@@ -97,13 +117,16 @@ def compared(call: Call, truth: Truth, transformation: Transformation, bench: An
     run = bench.device_run()
     run.seed(bench.seed)
     answer: Any
-    with run:
-        try:
-            answer = read(transformation.perform(call, run, truth))
-        except NameError:
-            raise
-        except Exception as raised:
-            answer = raised
+    try:
+        with run:
+            try:
+                answer = read(transformation.perform(call, run, truth))
+            except NameError:
+                raise
+            except Exception as raised:
+                answer = raised
+    except RuntimeError as raised:  # of a device that is found out later, when it is waited for
+        answer = raised
     try:
         return transformation.judge(call, bench, truth, answer)  # type: ignore[no-any-return]
     except Mismatch:

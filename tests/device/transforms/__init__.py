@@ -17,4 +17,4 @@ def known() -> dict[str, Transformation]:
         module = importlib.import_module(f"{__name__}.{name}")
         every = getattr(module, "transformations", None) or (module.transformation,)
         found.update((one.name, one) for one in every)
-    return found
+    return dict(sorted(found.items()))

@@ -6,15 +6,16 @@ from typing import Any
 
 import torch
 
-from device_suite.layouts import CONTIGUOUS
 from engine.calls import flatten, operands_of, target
 from engine.description import HOMES, Operator, spellings
+from engine.layouts import CONTIGUOUS
 from engine.reference import Truth
 from engine.transformation import Call, Factor, Transformation
 
 
 class _Alias(Transformation):
     name, graphs, share = "alias", 0.5, 0.7
+    free = ("@shared",)
 
     def applies(self, operator: Operator) -> bool:
         return super().applies(operator) and len(operator.operands) > 1

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from device_suite.compare import Error, Leaf, Mismatch, compare_leaf
 from engine import comparison
+from engine.compare import Error, Leaf, Mismatch, compare_leaf
 from engine.description import Operator
 from engine.reference import Truth, own_answers
 from engine.transformation import Call, Factor, Transformation

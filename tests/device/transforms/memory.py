@@ -8,8 +8,10 @@ import torch
 
 from engine import reference
 from engine.calls import perform
+from engine.compare import Mismatch
 from engine.description import Operator
-from engine.reference import Truth
+from engine.reference import Truth, own_answers
+from engine.states import Refused
 from engine.transformation import Call, Transformation
 
 _BESIDE = 64
@@ -28,20 +30,31 @@ class _Memory(Transformation):
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
         placed = [call.bases(run), call.places(truth)]
         held: list[Any] = []
-        inside = [[_amid(one, held, run) for one in part] for part in placed]
+        inside = [[_amid(one, held, run) for one in placed[0]]]
+        read = len(held)
+        inside.append([_amid(one, held, run) for one in placed[1]])
         before = [one.clone() for one in held]
         answers = perform(call.operator, call.row, run, *inside)
         form = call.levels["@form"]
-        written = [0] if form == "inplace" else list(range(len(held) - len(placed[1]), len(held)))
+        written = [0] if form == "inplace" else list(range(read, len(held)))
         written = written if form != "call" else []
         changed = [_changed(*pair, number in written) for number, pair in enumerate(zip(held, before))]
         return [*answers, torch.stack([torch.tensor(0), *changed]).sum().to(run.device)]
+
+    def judge(self, call: Call, bench: Any, truth: Truth, answer: Any) -> Any:
+        try:
+            return super().judge(call, bench, truth, answer)
+        except Mismatch:
+            # The losses grow their out= for a while, into what lies behind it (Loss.cpp, soft_margin_loss_out).
+            if not isinstance(answer, Exception) and int(own_answers(truth)[-1][0]):
+                raise Refused("the CPU writes beside its operands, too") from None
+            raise
 
 
 def _amid(placed: Any, held: list[Any], run: Any) -> Any:
     """Return an operand that lies on its device already, in the middle of a longer line."""
     base, layout, shape = placed
-    if not isinstance(base, torch.Tensor):
+    if not isinstance(base, torch.Tensor) or shape == (0,):  # an out= to be resized: it may grow into its line
         return placed
     line = torch.full((base.numel() + 2 * _BESIDE,), 1, dtype=base.dtype)
     line[_BESIDE : _BESIDE + base.numel()] = base.reshape(-1)

@@ -11,6 +11,8 @@ from engine.transformation import Call, Factor, Formed
 
 
 class _Written(Formed):
+    free = ("@held",)
+
     def factors(self, operator: Operator) -> list[Factor]:
         return [("@held", ("numbers", "nan"))] if self.name == "out" else []
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from device_suite.compare import Error, Mismatch
 from engine.calls import bring, cut, flatten, operands_of, target
+from engine.compare import Error, Mismatch
 from engine.description import Operator
 from engine.pools import LONE
 from engine.reference import Truth

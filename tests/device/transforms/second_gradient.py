@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from device_suite.compare import Error
 from engine import comparison
 from engine.calls import bring, can_want, cut, flatten, operands_of, target
+from engine.compare import Error
 from engine.reference import Truth
 from engine.transformation import Call, Transformation
 

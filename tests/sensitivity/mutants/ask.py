@@ -30,9 +30,9 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 
 import suite_in_process  # noqa: E402
-from device_suite import compare, states  # noqa: E402
-from device_suite.runs import Bench  # noqa: E402
-from device_suite.selection import prepare_device, why_not_here  # noqa: E402
+from engine import compare, states  # noqa: E402
+from engine.runs import Bench  # noqa: E402
+from engine.selection import prepare_device, why_not_here  # noqa: E402
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 

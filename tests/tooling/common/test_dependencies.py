@@ -26,7 +26,7 @@ DISTRIBUTION = {"detect_secrets": "detect-secrets", "yaml": "pyyaml", "PIL": "pi
 ELSEWHERE = {
     "build": "the recipe's lock (test below)",
     "pytest": "verify's own environment",
-    "device_suite": "the suite beside the package",
+    "engine": "the suite beside the package",
     "accelerate": "the environment of the torch under test",
     "platform": "a probe's words",
 }

@@ -78,14 +78,14 @@ def test_every_name_that_is_imported_exists() -> None:
 def test_a_module_that_moved_and_a_name_that_is_gone_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "test_moved.py"
     path.write_text(
-        "from device_suite.gone import x\nfrom device_suite.cases import Cases, Gone\nfrom torch import y\n"
+        "from engine.gone import x\nfrom engine.cases import Cases, Gone\nfrom torch import y\n"
         "from used import np, local, bound\n"
     )
     (tmp_path / "used.py").write_text("bound = np.e\n\n\ndef f():\n    local = bound\n    return local\n")
     monkeypatch.setattr(f"{__name__}.OURS", OURS | {"used"})
 
     assert list(wrong_imports(path)) == [
-        "test_moved.py:1: no module device_suite.gone",
-        "test_moved.py:2: device_suite.cases has no Gone",
+        "test_moved.py:1: no module engine.gone",
+        "test_moved.py:2: engine.cases has no Gone",
         "test_moved.py:4: used has no np, local",
     ]

@@ -6,7 +6,10 @@ one kernel's argument list as its metadata says it, with the kernels that its pr
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import struct
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +24,7 @@ from mps_build.kernels.families.shared.contracts import (
     match_kernel,
 )
 from mps_build.kernels.judge.references import load_references
-from mps_build.kernels.program.launch import Program, Step
+from mps_build.kernels.program.launch import Program, Step, memory_of
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.metadata import Argument, Field, Metadata
 from rows import for_each
@@ -152,3 +155,51 @@ def test_a_fused_radix_scatter_is_launched_for_few_tiles_alone() -> None:
     for step in (step for program in programs for step in program.steps):
         tiles, rows = step.grid[0] // step.threadgroup[0], step.grid[1]
         assert tiles**2 * rows <= 128
+
+
+def _numbers(kernel: Kernel, step: Step, name: str) -> tuple[int, ...]:
+    """Return the 32-bit numbers of a constant."""
+    data = step.arguments[_key(kernel.argument(name), step)]
+    assert isinstance(data, bytes)
+    return struct.unpack(f"<{len(data) // 4}I", data)
+
+
+def _is_narrow(kernel: Kernel, step: Step) -> bool:
+    """As many of 256 threads as whole rows of fewer than 32 columns have."""
+    columns = _numbers(kernel, step, "sizes")[1]
+    return columns < 32 and step.threadgroup == (256 // columns * columns, 1, 1)
+
+
+def _is_int8(kernel: Kernel, step: Step) -> bool:
+    """Up to 11 rows go to one kernel, more to the other."""
+    return (_numbers(kernel, step, "sizes")[0] > 11) == kernel.name.startswith("large")
+
+
+def _is_dirichlet(kernel: Kernel, step: Step) -> bool:
+    return step.threadgroup == (min(_numbers(kernel, step, "num_alpha")[0], 1024), 1, 1)
+
+
+LIMITS: dict[str, Callable[[Kernel, Step], bool]] = {
+    "reduction_narrow*": _is_narrow,
+    "arg_reduction_narrow": _is_narrow,
+    "int8pack_mm": _is_int8,
+    "dirichlet": _is_dirichlet,
+    "randperm_small": lambda kernel, step: _numbers(kernel, step, "n")[0] <= 384,
+    "unscale_many": lambda _, step: [key for key in memory_of(step) if "+" in str(key)] == ["pointerArgs+0"],
+}
+
+
+@for_each(LIMITS)
+def test_a_case_keeps_the_limits_between_which_torch_launches_its_kernel(family: str) -> None:
+    """What the host code of 2.15.0 asks before it launches them (machine code; Quantized.mm, Distributions.mm)."""
+    steps = [
+        (_kernels(release)[step.kernel], step)
+        for release, name in _bound()
+        if fnmatch.fnmatchcase(_kernels(release)[name].contract.family, family)  # type: ignore[union-attr]
+        for program in _programs(release, name, 0)
+        for step in program.steps
+        if step.kernel == name
+    ]
+
+    assert steps
+    assert all(LIMITS[family](kernel, step) for kernel, step in steps)

@@ -27,6 +27,7 @@ from mps_build.kernels.program.launch import (
     Program,
     Step,
     Value,
+    every,
     inout_buffer,
     input_buffer,
     scratch_buffer,
@@ -110,6 +111,21 @@ def test_what_is_never_launched_cannot_fail_and_is_not_run(monkeypatch: pytest.M
     assert (found.outcome, found.reason) == ("passed", "torch launches it for no tensor: another kernel does it")
 
 
+def test_a_kernel_that_the_host_code_does_not_name_is_never_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = changed(**ONLY, named="applyRows")
+    named = HostCode(calls={"launch": {}}, texts=frozenset({"applyRows"}))
+    unread = HostCode(calls={}, reason="it holds no library")
+
+    found = asked(monkeypatch, rule)
+
+    assert (found.outcome, found.reason) == (
+        "passed",
+        "torch launches it for no tensor: the wheel's host code holds no applyRows",
+    )
+    assert asked(monkeypatch, rule, named).outcome != "passed"
+    assert asked(monkeypatch, rule, unread).outcome != "passed"
+
+
 @pytest.mark.parametrize("fields", [{"never": "another does it"}, {"when": "length <= 65536"}])
 def test_a_rule_that_was_read_of_other_host_code_says_nothing(
     monkeypatch: pytest.MonkeyPatch, fields: dict[str, str]
@@ -184,7 +200,7 @@ def test_indices_behind_a_table_are_raised_and_those_that_count_from_the_end_sta
         grid=(2, 1, 1),
         threadgroup=(1, 1, 1),
     )
-    shift = Shift(axis=0, units=1 << 33, bytes={}, unit=0, values={"table": (8, 1)})
+    shift = Shift(axis=0, units=1 << 33, bytes={}, unit=0, values={"table+0": every(16, 8, 1)})
 
     _, contents = run_shifted(device({"tabled": code}), step, shift)
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path.cwd()))
 
 def reduced(arguments: list[str]) -> int:
     """Run the reducer; it is imported in a fork only, since a script brings the suite's modules itself."""
-    return int(importlib.import_module("device_suite.reduction.__main__").main(arguments))
+    return int(importlib.import_module("engine.reduction.__main__").main(arguments))
 
 
 def in_fork(work: Callable[[], Any]) -> tuple[Any, str]:

@@ -24,7 +24,7 @@ RECORDED = TESTS / "recorded"
 _MISMATCH = """Mismatch: the gradient of weight differs from float64 on the CPU by more than its rounding explains
   input: shape (2, 3, 5, 7), strides (105, 1, 21, 3), float32, seed 20261121
   at (1, 2, 0, 4): got -0.37109375, expected 1.2451171875 (error 1.6162109375, allowed 4.76837158203125e-07)
-  tests/device/device_suite/compare.py:214: in held_against_float64
+  tests/device/engine/compare.py:214: in held_against_float64
       raise Mismatch(f"{what} differs from float64 on the CPU by more than its rounding explains")"""
 
 

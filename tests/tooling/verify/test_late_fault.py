@@ -23,8 +23,8 @@ def synchronise(bench):
         raise RuntimeError("a failed commit")
 
 def pytest_collection_finish(session):
-    import device_suite.runs
-    device_suite.runs.Bench.synchronise = synchronise
+    import engine.runs
+    engine.runs.Bench.synchronise = synchronise
 """
 
 
@@ -33,7 +33,7 @@ def pytest_collection_finish(session):
 def test_a_case_fails_by_the_work_that_it_left(faults: int, tmp_path: Path) -> None:
     first, second = CASES
     (tmp_path / "late.py").write_text(LATE.format(faults=faults))
-    argv = [PYTHON, "-m", "pytest", "-q", "-c", str(SUITE / "pytest.ini"), str(SUITE / "test_smoke_notes.py")]
+    argv = [PYTHON, "-m", "pytest", "-q", "-c", str(SUITE / "pytest.ini"), str(SUITE / "scenarios" / "test_smoke.py")]
     argv += ["--rootdir", str(SUITE), "--device", "cpu", "--only", ",".join(CASES), "-p", "late"]
     argv += ["--outcomes", str(tmp_path / "said.jsonl")]
     subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, check=False)

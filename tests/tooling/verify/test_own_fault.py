@@ -20,8 +20,8 @@ BROKEN = """
 def broken(*_, **__): raise KeyError("no such bound")
 
 def pytest_collection_finish(session):
-    import device_suite.states
-    device_suite.states.compare_leaves = broken
+    import engine.states
+    engine.states.compare_leaves = broken
 """
 # A device that raises where the CPU does not.
 RAISES = """
@@ -67,7 +67,7 @@ def test_the_suite_asks_the_cpu_whether_an_error_is_its_own(
     plugin: str, plant: str, outcome: str, tmp_path: Path
 ) -> None:
     (tmp_path / "breaks.py").write_text(plugin)
-    argv = [PYTHON, "-m", "pytest", "-q", "-c", str(SUITE / "pytest.ini"), str(SUITE / "test_regressions_norms.py")]
+    argv = [PYTHON, "-m", "pytest", "-q", "-c", str(SUITE / "pytest.ini"), str(SUITE / "regressions" / "test_norms.py")]
     argv += ["--rootdir", str(SUITE), "--device", "cpu", "--only", CASE, "--outcomes", str(tmp_path / "said.jsonl")]
     argv += ["--plant", f"{tmp_path / 'breaks.py'}:{plant}"] if plant else ["-p", "breaks"]
     subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, check=False)

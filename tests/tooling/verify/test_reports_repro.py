@@ -25,7 +25,7 @@ CASE = Case(
     reason='Mismatch: off by 0.01 """ \\',
     largest=0.01,
     bound=0.001,
-    file="test_regressions_norms.py",
+    file="test_norms.py",
 )
 RECORD = Record(
     tool="mps-build 0",
@@ -43,20 +43,20 @@ RECORD = Record(
 
 
 def test_the_script_is_python_and_brings_every_module_that_it_imports() -> None:
-    sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
+    sources = embed(SUITE, "test_norms.py", "issue-131750")
 
     ast.parse(render_script(RECORD, CASE, sources))
-    assert next(iter(sources)) == "test_regressions_norms"
-    assert {"device_suite", "device_suite.states", "device_suite.compare", "device_suite.plants"} <= set(sources)
+    assert next(iter(sources)) == "test_norms"
+    assert {"engine", "engine.states", "engine.compare", "engine.plants"} <= set(sources)
     assert not {name for name in sources if "conftest" in name}
 
 
 def test_what_the_script_itself_imports_of_the_suite_is_in_it() -> None:
-    sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
+    sources = embed(SUITE, "test_norms.py", "issue-131750")
     script = ast.parse(render_script(RECORD, CASE, sources))
 
     imported = [node for node in ast.walk(script) if isinstance(node, ast.ImportFrom) and node.level == 0]
-    ours = [node for node in imported if (node.module or "").startswith("device_suite")]
+    ours = [node for node in imported if (node.module or "").startswith("engine")]
     assert ours
     for node in ours:
         assert node.module and node.module in sources
@@ -65,7 +65,7 @@ def test_what_the_script_itself_imports_of_the_suite_is_in_it() -> None:
 
 
 def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:
-    sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
+    sources = embed(SUITE, "test_norms.py", "issue-131750")
     namespace: dict[str, object] = {"__name__": "script", "__file__": "script.py"}
 
     exec(compile(render_script(RECORD, CASE, sources), "script.py", "exec"), namespace)
@@ -94,7 +94,7 @@ def test_other_cases_are_left_out_and_what_is_used_stays() -> None:
 
 def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Path) -> None:
     script = tmp_path / "repro.py"
-    script.write_text(render_script(RECORD, CASE, embed(SUITE, "test_regressions_norms.py", "issue-131750")))
+    script.write_text(render_script(RECORD, CASE, embed(SUITE, "test_norms.py", "issue-131750")))
 
     helped = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=False)
 
@@ -108,7 +108,7 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
     [
         ("return None", (), 0, "right: issue-131750"),
         ("raise AssertionError('off')", (), 1, "WRONG: AssertionError: off"),
-        ("raise sys.modules['device_suite.states'].Refused('too old')", (), 2, "not tried: too old"),
+        ("raise sys.modules['engine.states'].Refused('too old')", (), 2, "not tried: too old"),
         ("return None", ("--device", "absent"), 2, "not tried: torch sees no absent"),
         ("return None", ("--plant", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
         ("return None", ("--plant", "nowhere.py:fault"), 3, "this script failed"),
@@ -120,17 +120,15 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
 ) -> None:
     """The frame and torch only play their parts: what is asked is what the script makes of them."""
     sources = {
-        "test_regressions_norms": (
-            "class Case:\n    id = 'issue-131750'\n\nclass cases:\n    def listed(full): return [Case]\n"
-        ),
-        "device_suite": "",
-        "device_suite.runs": "PlantMaker = object\ndef Bench(device, around): return None\n",
-        "device_suite.plants": (SUITE / "device_suite" / "plants.py").read_text(),
-        "device_suite.selection": (
+        "test_norms": ("class Case:\n    id = 'issue-131750'\n\nclass cases:\n    def listed(full): return [Case]\n"),
+        "engine": "",
+        "engine.runs": "PlantMaker = object\ndef Bench(device, around): return None\n",
+        "engine.plants": (SUITE / "engine" / "plants.py").read_text(),
+        "engine.selection": (
             "def prepare_device(name):\n    if name == 'broken': raise RuntimeError(name)\n"
             "    if name == 'absent': raise ValueError('torch sees no absent')\n"
         ),
-        "device_suite.states": f"import sys\nclass Refused(Exception): ...\ndef run_case(case, bench): {finds}\n",
+        "engine.states": f"import sys\nclass Refused(Exception): ...\ndef run_case(case, bench): {finds}\n",
     }
     (tmp_path / "repro.py").write_text(render_script(RECORD, CASE, sources))
     (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\ndef ones(*_, device): return None\n")
@@ -195,7 +193,7 @@ def test_a_file_that_the_suite_no_longer_has_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["../../../pyproject.toml", "/etc/passwd", "../device/test_regressions_norms.py", "device_suite/states.py"]
+    "file", ["../../../pyproject.toml", "/etc/passwd", "../device/test_norms.py", "engine/states.py"]
 )
 def test_a_record_names_a_file_of_the_suite_or_nothing(file: str) -> None:
     with pytest.raises(UsageError, match="does not have"):
@@ -213,7 +211,7 @@ def test_a_records_texts_are_harmless_in_script_and_issue() -> None:
     case = CASE.model_copy(update={"reason": evil, "issue": (evil,)})
     record = RECORD.model_copy(update={"statement": evil, "torch": Torch(version=evil), "tool": evil, "device": "cpu"})
 
-    script = render_script(record, case, embed(SUITE, "test_regressions_norms.py", CASE.id))
+    script = render_script(record, case, embed(SUITE, "test_norms.py", CASE.id))
     issue = render_issue(record, case, script, "repro.py")
 
     ast.parse(script)

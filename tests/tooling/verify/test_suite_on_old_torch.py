@@ -21,9 +21,9 @@ for owner, names in (
 ):
     for name in names:
         delattr(owner, name)
-for path in sorted(pathlib.Path(".").glob("test_*.py")):
+for path in sorted(pathlib.Path(".").rglob("test_*.py")):
     try:
-        importlib.import_module(path.stem)
+        importlib.import_module(".".join(path.with_suffix("").parts))
     except Exception as error:
         print(f"{path.stem}: {type(error).__name__}: {error}")
 """

@@ -16,14 +16,13 @@ from mps_build.common.console import Console
 from mps_build.common.cores import THREAD_VARIABLES
 from mps_build.common.errors import OwnFault
 from mps_build.common.process import Command
-from mps_build.common.records.device_record import Case, Concurrency
+from mps_build.common.records.device_record import Case, Concurrency, Estimate
 from mps_build.kernels.execution import servers, verify_all
 from mps_build.verify import device_suite, progress
 from mps_build.verify.bisection import predicate
 from mps_build.verify.bisection.runner import Prepared
 from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.draft import Draft
-from mps_build.verify.pace import weight
 from mps_build.verify.progress import Progress
 from mps_build.verify.slowness import Load, likely_cause
 from mps_build.verify.suite.child import Limits
@@ -85,6 +84,7 @@ def ask(
         draft=draft,
         run=SuiteRun(),
         on_case=lambda run, case: None,
+        on_estimate=lambda estimate: None,
         console=Console(rich=RichConsole(file=printed, width=200)),
     )
     suite = DeviceSuite(request)
@@ -237,22 +237,22 @@ def test_processes_of_upstream_tests_share_the_cores(tmp_path: Path) -> None:
 
 # The progress line.
 
-FILE = "test_layouts_binary.py"
+FILE, EACH = "test_models.py", 0.01
 SHARED_BADLY = Concurrency(cores=16, processes=8, threads=16)
 
 
-def shown(
-    monkeypatch: pytest.MonkeyPatch, times: float, together: Concurrency, *, device: str = "cpu"
-) -> tuple[str, Progress]:
-    """Return what is printed of 400 cases that took so many times what is recorded."""
+def shown(monkeypatch: pytest.MonkeyPatch, times: float, together: Concurrency) -> tuple[str, Progress]:
+    """Return what is printed of 400 cases that took so many times what was estimated."""
     monkeypatch.setattr(progress, "load_now", lambda: Load(running=3, free_memory=0.5))
     printed = io.StringIO()
     console = Console(rich=RichConsole(file=printed, width=300))
     console.plain_interval_seconds = 0.0
     run = SuiteRun(files={f"case-{number}": FILE for number in range(1000)}, collected=1000)
-    line = Progress(console, (), device, lambda run: together)
+    line = Progress(console, (), lambda run: together)
+    seconds = 1000 * EACH / together.processes
+    line.expect(Estimate(cases=1000, keys=10, low_seconds=seconds, high_seconds=seconds))
     for number in range(400):
-        case = Case(id=f"case-{number}", layer="layouts", outcome="passed", seconds=times * weight(FILE, device))
+        case = Case(id=f"case-{number}", layer="layouts", outcome="passed", seconds=times * EACH)
         run.cases.append(case)
         line.show(run, case)
     return printed.getvalue(), line
@@ -262,7 +262,7 @@ def test_the_progress_line_notices_a_run_that_is_ten_times_slower_and_says_why(m
     printed, line = shown(monkeypatch, 40.0, SHARED_BADLY)
 
     said = (
-        "40 times slower than recorded: 8 processes with 16 threads each on 16 cores: unset OMP_NUM_THREADS and --jobs"
+        "40 times slower than estimated: 8 processes with 16 threads each on 16 cores: unset OMP_NUM_THREADS and --jobs"
     )
     assert line.slow == said
     assert printed.count("warning") == 1
@@ -270,7 +270,7 @@ def test_the_progress_line_notices_a_run_that_is_ten_times_slower_and_says_why(m
 
 
 def test_a_run_that_is_somewhat_slower_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed, line = shown(monkeypatch, 6.0, SHARED_BADLY, device="mps")
+    printed, line = shown(monkeypatch, 6.0, SHARED_BADLY)
 
     assert line.slow is None
     assert "slower" not in printed
@@ -280,8 +280,8 @@ def test_one_case_that_hangs_is_no_slow_machine(monkeypatch: pytest.MonkeyPatch)
     _, line = shown(monkeypatch, 1.0, SHARED_BADLY)
     run = SuiteRun(files={"a": FILE})
     for _ in range(100):
-        line.show(run, Case(id="a", layer="layouts", outcome="passed", seconds=weight(FILE, "cpu")))
-    line.show(run, Case(id="a", layer="layouts", outcome="passed", seconds=900.0))
+        line.show(run, Case(id="a", layer="layouts", outcome="passed", seconds=EACH))
+    line.show(run, Case(id="a", layer="layouts", outcome="passed", seconds=9.0))
     for outcome in ("timeout", "skipped"):
         for _ in range(200):
             line.show(run, Case(id="a", layer="layouts", outcome=outcome, seconds=900.0))
@@ -318,7 +318,7 @@ def test_torch_has_the_threads_that_its_process_is_told(tmp_path: Path) -> None:
         interpreter=Path(TORCH),
         environ={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
         ini=suite / "pytest.ini",
-        files=(suite / "test_regressions_norms.py",),
+        files=(suite / "regressions" / "test_norms.py",),
         device="cpu",
         folder=tmp_path,
         limits=Limits(memory_bytes=8 * GIB),

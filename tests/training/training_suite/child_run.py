@@ -20,7 +20,7 @@ from .own_work import own_work, tell_own_fault
 # The suite beside this one knows how a plant is loaded: docs/verify/plants.md.
 sys.path.insert(0, str(Path(__file__).parents[2] / "device"))
 
-from device_suite.plants import Plant
+from engine.plants import Plant
 
 LIMIT_SECONDS = 900.0
 

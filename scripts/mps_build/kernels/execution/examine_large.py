@@ -7,6 +7,7 @@ host code asks, and the wheel's own host code whether it asks them (large_host.p
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,7 +35,7 @@ RANKS = (
 )
 _FAILS, _SMALL, _OTHERS, _SHORT, _STUCK, _BARE = RANKS
 
-_PATIENT = 20
+_PATIENT = 4
 _MAYBE_COPIED = "only for views with longer strides, which the host may copy before"
 
 
@@ -179,15 +180,15 @@ def _targets(kernel: Kernel, move: Move) -> list[tuple[int, str]]:
         reach = each.buffer.size
         if not (growth := move.shift.growth(each.key, reach)):
             continue
-        for limit, text in LIMITS:
-            for size, unit in {(1, "bytes"), (each.element or 1, "elements")}:
-                ends = (limit * size - reach) // growth  # the last launch that ends below the limit
-                if ends <= 2 * count or (ends + 2 * count) * growth + reach > largest_size():
-                    continue
-                what = f"{text} {unit} of {each.name}"
-                targets.setdefault(ends, f"below {what}")
-                targets.setdefault(ends + max(count // 2, 1), f"across {what}")
-                targets.setdefault(ends + count + 1, f"past {what}")
+        units = [(1, "bytes"), (each.element, "elements")][: 1 + (each.element > 1)]
+        for (limit, text), (size, unit) in itertools.product(LIMITS, units):
+            ends = (limit * size - reach) // growth  # the last launch that ends below the limit
+            if ends <= 2 * count or (ends + 2 * count) * growth + reach > largest_size():
+                continue
+            what = f"{text} {unit} of {each.name}"
+            targets.setdefault(ends, f"below {what}")
+            targets.setdefault(ends + max(count // 2, 1), f"across {what}")
+            targets.setdefault(ends + count + 1, f"past {what}")
     return sorted(targets.items())
 
 

@@ -54,16 +54,20 @@ class Host:
         bounds: of each launch; a stated guard that the wheel's code does not ask is none.
         unknown: why it is not known which launches are made; empty if it is.
         small: why the kernel's 32-bit arithmetic is small in every launch; empty if it need not be.
+        unnamed: the name that the host code would need to launch the kernel, and does not hold; empty if it may.
     """
 
     rule: Rule | None
     bounds: tuple[Bound, ...] = ()
     unknown: str = ""
     small: str = ""
+    unnamed: str = ""
 
     @property
     def never(self) -> str:
         """Why no launch of the kernel is made at all; empty if some is, or may be."""
+        if self.unnamed:
+            return f"the wheel's host code holds no {self.unnamed}"
         return self.rule.never if self.rule and not self.unknown else ""
 
     @property
@@ -97,7 +101,9 @@ def host_code_of(target: Path, *, is_installed: bool = False) -> HostCode:
     rules = [rule for each in load_rules().values() for rule in each]
     functions = sorted({name for rule in rules for each in rule.host for name in _way(each)})
     guards = sorted({each.symbol for each in load_guards()})
-    texts = sorted({text for rule in rules for text in (rule.held, *(ask.message for ask in rule.asks)) if text})
+    texts = sorted(
+        {text for rule in rules for text in (rule.held, rule.named, *(ask.message for ask in rule.asks)) if text}
+    )
     return (read_installed_code if is_installed else read_host_code)(target, functions, guards, texts)
 
 
@@ -110,6 +116,8 @@ def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host
     rule = rule_of(kernel.contract, kernel.name) if kernel.contract else None
     if rule is None:
         return Host(rule=None, unknown="no rule says what the host does with large tensors")
+    if rule.named and not code.reason and rule.named not in code.texts:
+        return Host(rule=rule, unnamed=rule.named)
     ways = [_way(each) for each in rule.host]
     found = [tuple(name for name in way if name in code.calls) for way in ways]
     called = {way: _called(code.calls, way) for way in found if way}

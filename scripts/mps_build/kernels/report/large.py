@@ -24,6 +24,7 @@ def rules_table() -> str:
 def _larger(rule: Rule) -> str:
     asks = [f"{_THEN[each.then]} ({each.why or f'`{each.asked}`'})" for each in rule.asks]
     said = [f"launched if `{rule.when}`"] if rule.when else [f"never launched: {rule.never}"] if rule.never else []
+    said += [f"launched only if the host code holds `{rule.named}`"] if rule.named else []
     said += [f"launched, and nothing can wrap: {rule.small}"] if rule.small else []
     open_ = [f"not known: {rule.chooses}"] if rule.chooses else []
     return ", ".join([*asks, *said, *open_]) or "launched"

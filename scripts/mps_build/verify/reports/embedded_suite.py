@@ -10,9 +10,9 @@ from pathlib import Path
 from mps_build.common.errors import UsageError
 from mps_build.common.plain_text import plain
 
-FRAME = "device_suite"
-# Its packages: what is imported of them is embedded.
-FRAMES = (FRAME, "engine", "operators", "transforms")
+FRAME = "engine"
+# What is imported of these packages is embedded.
+FRAMES = (FRAME, "operators", "transforms")
 # What the script itself calls, besides what the case's file imports.
 _ALWAYS = ("states", "runs", "plants", "selection", "compare")
 
@@ -23,9 +23,9 @@ def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:
     Raises:
         UsageError: the suite has no such file.
     """
-    path = suite / file
     # A record comes from anywhere: what it names is a file of the suite, by its bare name, or nothing.
-    if file not in {each.name for each in suite.glob("*.py")} or path.is_symlink() or not path.is_file():
+    path = {each.name: each for each in (*suite.glob("*.py"), *suite.glob("*/test_*.py"))}.get(file, suite / "nothing")
+    if path.is_symlink() or not path.is_file():
         raise UsageError(
             f"{suite / plain(file)}: the record names a file that this suite does not have",
             hint="use the tool's version that wrote the record, or verify again",

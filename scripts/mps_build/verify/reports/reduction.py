@@ -90,7 +90,7 @@ def _reduced(suite: Path, record: Record, case: Case, asking: Asking, said: str)
         "said": plain(said),
         "seconds": str(SECONDS),
     }
-    return _asked("device_suite.reduction", suite, case, asking, options)
+    return _asked("engine.reduction", suite, case, asking, options)
 
 
 def _drawn(suite: Path, record: Record, case: Case, asking: Asking) -> dict[str, Any]:

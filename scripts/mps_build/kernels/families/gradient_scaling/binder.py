@@ -82,7 +82,8 @@ def unscale_many(kernel: Kernel, case: Case) -> Iterator[Program]:
         growth = None
         if lengths == (CHUNK + 70,):
             further = {"numels": [CHUNK], "threadgroup_to_chunk": [1, 1]}
-            words = {"metadata": growing(kernel, "metadata", further)}
-            growth = Growth(bytes={"pointerArgs+0": CHUNK * dtype.size}, words=words)
+            growth = Growth(
+                bytes={"pointerArgs+0": CHUNK * dtype.size}, words={"metadata": growing(kernel, "metadata", further)}
+            )
         label = f"tensors of {lengths}, finite {is_finite}"
         yield Program(label=label, steps=steps, checks=checks, growth=growth)

@@ -97,9 +97,12 @@ def int4(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def int8(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`int8pack`: weights of 8 bits with a scale for each column; a row at a time, or tiles of 32 x 64."""
+    """`int8pack`: weights of 8 bits with a scale for each column; up to 11 rows one at a time, more as tiles of
+    32 x 64."""
     dtype, is_large = kernel.dtype("A"), kernel.name.startswith("large")
-    for m, k, n in ((13, 64, 64), (40, 96, 96), (1, 256, 32)):
+    for m, k, n in (
+        ((13, 64, 64), (40, 96, 96), (12, 256, 32)) if is_large else ((11, 64, 64), (3, 96, 96), (1, 256, 32))
+    ):
         a, scales = filled(case, dtype, (m, k), align=16), filled(case, dtype, (n,), low=0.25, high=1)
         codes = [each - 256 if each > 127 else each for each in case.values.integers(n * k, 0, 255)]
         kind = DTYPES["char"]

@@ -87,12 +87,13 @@ def chunk(_kernel: Kernel) -> Iterator[Layout]:
 
 @of_layouts
 def narrow(kernel: Kernel) -> Iterator[Layout]:
-    """`narrow`: sizes (length, inner up to 256, chunks: third, or up to 2.14 fourth); 256 threads, rows of columns.
+    """`narrow`: sizes (length, inner up to 31, chunks: third, or up to 2.14 fourth); of 256 threads as many as whole
+    rows have.
 
     `strided`: strides (row, column, outer).
     """
     step, gap = (2, 1) if kernel.has("strides") else (1, 0)
-    for length, inner, chunks, batch in ((700, 3, 1, 2), (90, 40, 3, 1), (2, 256, 1, 1), (33, 1, 1, 3)):
+    for length, inner, chunks, batch in ((700, 3, 1, 2), (90, 31, 3, 1), (9, 16, 1, 1), (33, 1, 1, 3)):
         row = inner * step + gap
         whole = row * length + gap
         constants: dict[str, object] = {"sizes": (length, inner, chunks, chunks)}
@@ -110,7 +111,7 @@ def narrow(kernel: Kernel) -> Iterator[Layout]:
             elements=whole * batch,
             constants=constants,
             groups=groups,
-            threads=(256, 1, 1),
+            threads=(256 // inner * inner, 1, 1),
         )
 
 

@@ -117,6 +117,7 @@ class Rule(_Row):
         compares: what the host functions compare with 2**31 themselves, if it keeps no launch of these forms small.
         chooses: why the host may launch another form at another size; then a failure there is no finding.
         held: a text that the wheel's host code holds if it is what `when` and `never` were read of.
+        named: a text by which the host code names these forms; a wheel's that does not hold it launches none of them.
         when: the launches that the host makes of these forms: of the launch's constants, `groups` (threadgroups along
             each axis; threads, where they do not work together), `element` (bytes of an argument's elements) and the
             numbers in the kernel's name.
@@ -137,6 +138,7 @@ class Rule(_Row):
     compares: str = ""
     chooses: str = ""
     held: str = ""
+    named: str = ""
     when: Condition = ""
     never: str = ""
     small: str = ""

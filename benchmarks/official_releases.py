@@ -42,7 +42,7 @@ Others: the checks of mps that are no operators.
 """
 # What a release says itself of an operator that it does not have, or not for mps.
 OWN = re.compile(
-    r"not currently (?:implemented|supported)|is not implemented for|not supported (?:on|for|by)|only supported|"
+    r"not current(?:ly)? (?:implemented|supported)|is not implemented for|not supported (?:on|for|by)|only supported|"
     r"has no attribute|doesn't support|does not support"
 )
 

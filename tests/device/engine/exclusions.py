@@ -21,7 +21,29 @@ RULES: dict[str, Callable[[Any], bool]] = {
         and call.operator.name.startswith(("var", "std"))
         and call.levels["@values"] in ("equal", "zero")
     ),
+    "among equal numbers an operator chooses whose gradient it is": lambda call: (
+        call.levels["@form"] == "grad"
+        and call.operator.name.startswith(_CHOOSING)
+        and call.levels["@values"] in ("inf", "ties", "equal", "zero", "masked", "sorted", "descending")
+    ),
 }
+# Those whose results are some of their operands' elements.
+_CHOOSING = (
+    *(
+        "sort",
+        "msort",
+        "topk",
+        "kthvalue",
+        "median",
+        "nanmedian",
+        "mode",
+        "quantile",
+        "nanquantile",
+        "cummax",
+        "cummin",
+    ),
+    *("max_pool", "adaptive_max_pool", "fractional_max_pool"),
+)
 _NOT_FINITE = ("special", "inf", "lone", "lone_inf")
 
 

@@ -79,6 +79,8 @@ def script_of(call: Call, transformation: Transformation, bench: Any, named: str
         text = script.script(call, transformation, bench, trial.asked(call, transformation, bench), named)
     except script.NoScript as why:
         return {"script": None, "no_script": f"no script: {why}"}
+    except RuntimeError as raised:  # the device serves no more
+        return {"script": None, "no_script": f"no script: {type(raised).__name__}: {str(raised).partition(chr(10))[0]}"}
     return {"script": text, "no_script": None}
 
 

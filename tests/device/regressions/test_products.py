@@ -314,3 +314,24 @@ def _batches_past_two_to_the_sixteen(a: Any, b: Any) -> Any:
 def _output_past_two_to_the_thirty_two(a: Any, b: Any) -> Any:
     y = torch.bmm(a, b)
     return y[0, :3], y[0, -3:]
+
+
+# https://github.com/pytorch/pytorch/issues/196190: The product of two coalesced sparse tensors says that it is coalesced
+# and is not in order
+@cases.case(
+    "issue-196190",
+    issue="196190",
+    make=lambda d: (d.normal(5), d.normal(4)),
+    terms=64,
+    since="2.8",
+    may_be_missing=True,
+)
+def _products_of_sparse_tensors_are_in_order(first: Any, second: Any) -> Any:
+    s = torch.sparse_coo_tensor(torch.tensor([[3, 0, 3, 1, 0], [5, 2, 1, 4, 2]], device=first.device), first, (4, 6))
+    t = torch.sparse_coo_tensor(torch.tensor([[1, 3, 0, 2], [4, 1, 2, 5]], device=first.device), second, (4, 6))
+    answers = []
+    for product in (s.coalesce() * t.coalesce(), torch.sparse.mm(s.coalesce(), t.t().coalesce())):
+        rows, columns = product._indices()
+        places = rows * 6 + columns
+        answers += [product.to_dense(), not product.is_coalesced() or bool((places[1:] > places[:-1]).all())]
+    return answers

@@ -8,8 +8,10 @@ import torch
 
 from engine import reference
 from engine.calls import perform
+from engine.compare import Mismatch
 from engine.description import Operator
-from engine.reference import Truth
+from engine.reference import Truth, own_answers
+from engine.states import Refused
 from engine.transformation import Call, Transformation
 
 _BESIDE = 64
@@ -38,6 +40,15 @@ class _Memory(Transformation):
         written = written if form != "call" else []
         changed = [_changed(*pair, number in written) for number, pair in enumerate(zip(held, before))]
         return [*answers, torch.stack([torch.tensor(0), *changed]).sum().to(run.device)]
+
+    def judge(self, call: Call, bench: Any, truth: Truth, answer: Any) -> Any:
+        try:
+            return super().judge(call, bench, truth, answer)
+        except Mismatch:
+            # The losses grow their out= for a while, into what lies behind it (Loss.cpp, soft_margin_loss_out).
+            if not isinstance(answer, Exception) and int(own_answers(truth)[-1][0]):
+                raise Refused("the CPU writes beside its operands, too") from None
+            raise
 
 
 def _amid(placed: Any, held: list[Any], run: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -178,7 +179,7 @@ def _is_dirichlet(kernel: Kernel, step: Step) -> bool:
     return step.threadgroup == (min(_numbers(kernel, step, "num_alpha")[0], 1024), 1, 1)
 
 
-LIMITS = {
+LIMITS: dict[str, Callable[[Kernel, Step], bool]] = {
     "reduction_narrow*": _is_narrow,
     "arg_reduction_narrow": _is_narrow,
     "int8pack_mm": _is_int8,

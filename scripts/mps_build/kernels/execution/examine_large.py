@@ -35,7 +35,7 @@ RANKS = (
 )
 _FAILS, _SMALL, _OTHERS, _SHORT, _STUCK, _BARE = RANKS
 
-_PATIENT = 8
+_PATIENT = 4
 _MAYBE_COPIED = "only for views with longer strides, which the host may copy before"
 
 

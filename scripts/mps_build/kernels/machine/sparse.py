@@ -106,7 +106,8 @@ class _Placed:
         """Place a table of addresses and the memory behind it."""
         data = bytearray(table.data)
         for offset, buffer in table.places.items():
-            struct.pack_into("<Q", data, offset, self.buffer(self._inner, f"{key}+{offset}", buffer, f"+{offset}"))
+            name = f"{key}+{offset}"
+            struct.pack_into("<Q", data, offset, self.buffer(self._inner, name, buffer, name))
             self._inner += 1
         return self.data(slot, bytes(data), 16)
 

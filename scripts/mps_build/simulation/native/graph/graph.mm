@@ -299,6 +299,15 @@ using namespace sim;
       ((MPSGraphCompletionHandler)(id)block.get())((MPSGraphTensorDataDictionary *)(id)results.get(), nil);
     });
 }
+- (void)runAsyncWithMTLCommandQueue:(id<MTLCommandQueue>)queue
+                              feeds:(MPSGraphTensorDataDictionary *)feeds
+                   targetOperations:(NSArray *)operations
+                  resultsDictionary:(MPSGraphTensorDataDictionary *)results
+                executionDescriptor:(MPSGraphExecutionDescriptor *)descriptor {
+  auto *commands = [MPSCommandBuffer commandBufferFromCommandQueue:queue];
+  [self encodeToCommandBuffer:commands feeds:feeds targetOperations:operations resultsDictionary:results executionDescriptor:descriptor];
+  [commands commit];
+}
 - (void)setOptions:(MPSGraphOptions)options {
 }
 @end

@@ -107,6 +107,18 @@ at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t ax
     return at::where(inside, at::gather(x[0], axis, at::where(inside, places, 0)), at::zeros({}, x[0].options()));
   });
 }
+// As 1.12 calls them: no header of Apple's has these two.
+- (T *)gatherAlongAxisWithUpdatesTensor:(T *)data indicesTensor:(T *)places axis:(NSInteger)axis name:(NSString *)name {
+  return [self gatherAlongAxis:axis withUpdatesTensor:data indicesTensor:places name:name];
+}
+- (T *)scatterAlongAxisWithDataTensor:(T *)data
+                        updatesTensor:(T *)updates
+                        indicesTensor:(T *)places
+                                 axis:(NSInteger)axis
+                                 mode:(MPSGraphScatterMode)mode
+                                 name:(NSString *)name {
+  return [self scatterAlongAxis:axis withDataTensor:data updatesTensor:updates indicesTensor:places mode:mode name:name];
+}
 - (T *)gatherWithUpdatesTensor:(T *)data
                  indicesTensor:(T *)places
                           axis:(NSUInteger)axis

@@ -5,7 +5,7 @@ using namespace sim;
 
 struct Draw {
   uint64_t distribution = 0;
-  uint32_t type = 0;
+  uint32_t type = MPSDataTypeFloat32;
   double least = 0, most = 1, mean = 0, deviation = 1;
   int64_t whole_least = 0, whole_most = 0;
   bool is_whole = false;
@@ -16,13 +16,23 @@ struct Draw {
 }
 @end
 @implementation MPSGraphRandomOpDescriptor
++ (instancetype)new {
+  auto *made = (MPSGraphRandomOpDescriptor *)[super new];
+  made->draw = Draw{};
+  return made;
+}
 + (instancetype)descriptorWithDistribution:(MPSGraphRandomDistribution)distribution dataType:(MPSDataType)type {
   auto *made = [[MPSGraphRandomOpDescriptor new] autorelease];
-  made->draw = Draw{};
-  made->draw.distribution = distribution;
-  made->draw.type = type;
-  made->draw.is_whole = at::isIntegralType(torch_type(type), true);
+  [made setDistribution:distribution];
+  [made setDataType:type];
   return made;
+}
+- (void)setDistribution:(MPSGraphRandomDistribution)value {
+  draw.distribution = value;
+}
+- (void)setDataType:(MPSDataType)value {
+  draw.type = value;
+  draw.is_whole = at::isIntegralType(torch_type(value), true);
 }
 - (void)setMin:(float)value {
   draw.least = value;
@@ -80,6 +90,18 @@ Tensors drawn_and_next(const Draw &d, const Sizes &sizes, const at::Tensor &stat
     if (x[0].is_meta()) return Tensors{at::empty(sizes, x[0].options().dtype(torch_type(d.type))), x[0]};
     return drawn_and_next(d, sizes, x[0]);
   }, 2));
+}
+// 1.12 and 1.13: the state is made of a seed, and not handed on.
+- (MPSGraphTensor *)randomTensorWithShape:(MPSShape *)shape
+                               descriptor:(MPSGraphRandomOpDescriptor *)about
+                                     seed:(NSUInteger)seed
+                                     name:(NSString *)name {
+  auto *state = [self randomPhiloxStateTensorWithSeed:seed name:nil];
+  return [[self randomTensorWithShape:shape descriptor:about stateTensor:state name:name] objectAtIndex:0];
+}
+- (MPSGraphTensor *)randomUniformTensorWithShape:(MPSShape *)shape seed:(NSUInteger)seed name:(NSString *)name {
+  auto *about = [MPSGraphRandomOpDescriptor descriptorWithDistribution:MPSGraphRandomDistributionUniform dataType:MPSDataTypeFloat32];
+  return [self randomTensorWithShape:shape descriptor:about seed:seed name:name];
 }
 // The shape is a tensor, whose values are known when the graph runs.
 - (NSArray *)randomTensorWithShapeTensor:(MPSGraphTensor *)shape

@@ -180,6 +180,10 @@ at::Tensor band_part(const at::Tensor &x, int64_t lower, int64_t upper) {
 - (T *)coordinateAlongAxis:(NSInteger)axis withShapeTensor:(T *)shape name:(NSString *)name {
   return node(self, "coordinate", {shape}, [=](auto &x) { return coordinates(axis, values(x[0])); }, MPSDataTypeInt32);
 }
+// As 1.12 calls it: no header of Apple's has it.
+- (T *)getCoordinateValueWithShapeTensor:(T *)shape axisTensor:(T *)axis name:(NSString *)name {
+  return [self coordinateAlongAxisTensor:axis withShapeTensor:shape name:name];
+}
 - (T *)coordinateAlongAxisTensor:(T *)axis withShapeTensor:(T *)shape name:(NSString *)name {
   return node(self, "coordinate", {axis, shape}, [](auto &x) {
     return coordinates(values(x[0]).at(0), values(x[1]));

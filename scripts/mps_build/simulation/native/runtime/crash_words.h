@@ -14,9 +14,11 @@ struct crash_words {
   size_t used;
 };
 
-// `_ZN2at6native3dotERKNS_6TensorES3_` -> `at::native::dot`; any other name as it is.
+// `_ZN2at6native3dotERKNS_6TensorES3_` -> `at::native::dot`, a block within it too; any other name as it is.
 static inline void crash_plain(char *to, size_t room, const char *name) {
-  const char *at = strncmp(name, "_Z", 2) == 0 ? strpbrk(name, "N123456789") : NULL;
+  const char *mangled = name;
+  while (strncmp(mangled, "__", 2) == 0) mangled++; // of a block
+  const char *at = strncmp(mangled, "_Z", 2) == 0 ? strpbrk(mangled, "N123456789") : NULL;
   size_t used = 0;
   if (at && *at == 'N') at += strspn(at + 1, "KVrRO") + 1;
   while (at && *at >= '1' && *at <= '9') {

@@ -316,7 +316,7 @@ def _output_past_two_to_the_thirty_two(a: Any, b: Any) -> Any:
     return y[0, :3], y[0, -3:]
 
 
-# https://github.com/pytorch/pytorch/issues/196190: The product of two coalesced sparse tensors says that it is coalesced
+# https://github.com/pytorch/pytorch/issues/196190: The product of two sparse tensors says that it is coalesced
 # and is not in order
 @cases.case(
     "issue-196190",

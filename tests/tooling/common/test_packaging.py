@@ -22,7 +22,7 @@ from mps_build.common.recipe.catalogue import find_recipe
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-# An eighth of it is the device suite; the rest are 1,200 modules, and what is known of releases, kernels and frameworks.
+# An eighth of it is the device suite; most of the rest are the tool's 1,200 modules.
 LIMIT_BYTES = 2_600_000
 TORCH = "torch==2.13.0"
 OFFICIAL = "torch==1.13.1"

@@ -125,7 +125,7 @@ def test_planted_cases_are_right_without_a_fault_and_wrong_with_one_in_both_form
         assert LEAST_LINES <= len(script.splitlines()) <= MOST_LINES, one["case"]
         issue = render_issue(_record(case), case, script, "repro.py", facts=one)
         assert len(issue.encode()) < MOST_BYTES
-        title = issue.splitlines()[0]
+        title = issue.splitlines()[0].replace("\\", "")  # Markdown's own
         assert one["operator"] in title and one["dtype"] in title and "known" not in title
 
 

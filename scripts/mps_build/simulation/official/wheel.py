@@ -24,6 +24,7 @@ from .tools import check_room, ledger, official_folder, official_log
 
 # Below this NumPy 2 is not known to torch: https://github.com/pytorch/pytorch/issues/107302
 _NUMPY_2 = Version("2.3")
+_SETUPTOOLS = Version("2.2")
 _GLOBAL = "libtorch_global_deps.so"
 
 
@@ -123,6 +124,9 @@ def needed(requirements: Sequence[Requirement], *, version: Version, python: str
     }
     ours = [each for each in requirements if each.marker is None or each.marker.evaluate(environment)]
     names = [f"{each.name}{each.specifier}" for each in ours]
+    # Older ones take pkg_resources, which came with the virtual environments of their Pythons.
+    if version < _SETUPTOOLS and Version(python) < Version("3.12"):
+        names.append("setuptools<81")
     return (*sorted(names), "numpy" if version >= _NUMPY_2 else "numpy<2", "pip")
 
 

@@ -173,8 +173,11 @@ template <class T> T sim_id(const unsigned *ids) {
     return out;
   }
 }
+// How many bytes a reference refers to; of a pointer to a structure, how many one has, as a negative number; else -1.
 template <class T> constexpr long sim_size() {
+  using Pointed = std::remove_pointer_t<T>;
   if constexpr (std::is_reference_v<T>) return (long)sizeof(std::remove_reference_t<T>);
+  else if constexpr (std::is_pointer_v<T> && std::is_class_v<Pointed>) return -(long)sizeof(Pointed);
   else return -1;
 }
 // The ids of thread k of a row, of whose first thread they are given (kernels/machine/c/runtime.h).

@@ -23,19 +23,16 @@ from .kept_environment import own_pip
 from .shop import Shop
 from .torch_build import Asking, choose_build
 
-# Beside numpy, which an interpreter that is not ours has or has not.
-SWEEP_EXTRAS = ("expecttest", "pyyaml")
 
+def full_requirements(wheel: Path) -> tuple[str, ...]:
+    """Return what `--full` has beside torch: numpy, whose arrays some cases make tensors of.
 
-def sweep_requirements(wheel: Path) -> tuple[str, ...]:
-    """Return what upstream's operator samples import (torch.testing._internal); only the full sweep uses them.
-
-    >>> sweep_requirements(Path("torch-2.2.2-cp311-none-macosx_11_0_arm64.whl"))
-    ('numpy<2', 'expecttest', 'pyyaml')
+    >>> full_requirements(Path("torch-2.2.2-cp311-none-macosx_11_0_arm64.whl"))
+    ('numpy<2',)
     """
     _, version, _, _ = parse_wheel_filename(wheel.name)
     # Compiled against numpy 1 up to 2.2: https://github.com/pytorch/pytorch/issues/107302
-    return ("numpy<2" if version < Version("2.3") else "numpy", *SWEEP_EXTRAS)
+    return ("numpy<2" if version < Version("2.3") else "numpy",)
 
 
 def sha256_of(path: Path) -> str:

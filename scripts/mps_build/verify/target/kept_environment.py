@@ -97,14 +97,13 @@ def _pip_of(venv: Path, shop: Shop) -> tuple[str, ...]:
     )
 
 
-def make_overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...] = ()) -> Path:
+def make_overlay(interpreter: Interpreter, shop: Shop) -> Path:
     """Return a folder with pytest for an interpreter that is not ours: it goes on PYTHONPATH, nothing goes in.
 
     Raises:
         BuildEnvironmentError: pip cannot fill it.
     """
     key = f"{interpreter.implementation.lower()}-{interpreter.short}-{interpreter.platform}-{interpreter.machine}"
-    key = "-".join((key, *extras))
     overlay = shop.cache / "overlays" / key
     with _held(overlay):
         if (overlay / _READY).is_file():
@@ -120,7 +119,7 @@ def make_overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...
             "--target",
             str(overlay),
         )
-        _install(f"Fetch pytest for {interpreter.executable}", pip, (*PYTEST, *extras), shop)
+        _install(f"Fetch pytest for {interpreter.executable}", pip, PYTEST, shop)
         (overlay / _READY).write_bytes(os.fsencode(f"{interpreter.executable}\n"))
     return overlay
 

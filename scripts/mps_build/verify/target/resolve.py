@@ -19,7 +19,7 @@ from mps_build.common.records.device_record import WheelFile
 
 from ..facts import audited_kind
 from ..verify_request import VerifyRequest
-from .fetched_wheel import SWEEP_EXTRAS, fetch_wheel, sha256_of, sweep_requirements
+from .fetched_wheel import fetch_wheel, full_requirements, sha256_of
 from .interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
 from .kept_environment import OLDEST_PYTEST, make_environment, make_overlay
 from .shop import Shop
@@ -72,7 +72,7 @@ def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None 
     else:
         path = fetch_wheel(request.requirement, python, shop)
     sha256 = sha256_of(path)
-    wanted = extras(path, python) if extras else sweep_requirements(path) if request.full else ()
+    wanted = extras(path, python) if extras else full_requirements(path) if request.full else ()
     made = make_environment(path, sha256, python, shop, extras=wanted)
     environ = suite_environ(os.environ)
     return Target(
@@ -89,7 +89,7 @@ def _foreign_python(request: VerifyRequest, shop: Shop, *, pytest: bool) -> Targ
     folder, version = the_one_torch(interpreter)
     sys.dont_write_bytecode = True  # it may be the Python that runs us: our own late imports must not write into it
     before = listing(interpreter)
-    overlay = _overlay(interpreter, shop, extras=SWEEP_EXTRAS if request.full else ()) if pytest else None
+    overlay = _overlay(interpreter, shop) if pytest else None
     return Target(
         interpreter=interpreter,
         environ=suite_environ(os.environ, overlay=overlay),
@@ -98,10 +98,10 @@ def _foreign_python(request: VerifyRequest, shop: Shop, *, pytest: bool) -> Targ
     )
 
 
-def _overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...]) -> Path | None:
+def _overlay(interpreter: Interpreter, shop: Shop) -> Path | None:
     """Return the folder with pytest; None where none can be fetched and the interpreter has one that will do."""
     try:
-        return make_overlay(interpreter, shop, extras=extras)
+        return make_overlay(interpreter, shop)
     except BuildEnvironmentError:
         if interpreter.pytest is None or Version(interpreter.pytest) < OLDEST_PYTEST:
             raise

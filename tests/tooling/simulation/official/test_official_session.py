@@ -124,6 +124,7 @@ def test_what_is_installed_with_a_torch_is_what_a_mac_gets() -> None:
         "numpy<2",
         "pip",
     )
+    assert needed([], version=Version("2.1.2"), python="3.11") == ("setuptools<81", "numpy<2", "pip")
 
 
 def test_an_interpreter_that_is_not_of_arm64_linux_is_refused(tmp_path: Path) -> None:

@@ -223,6 +223,9 @@ unsigned long never_changes;
   }
   pairs->emplace_back([wanted retain], object);
 }
+- (void)setValue:(id)object forKey:(id)key {
+  [self setObject:object forKey:key];
+}
 - (void)setObject:(id)object forKeyedSubscript:(id)key {
   [self setObject:object forKey:key];
 }
@@ -264,3 +267,48 @@ struct {
 void *empty_array_place SIM_SYMBOL("__NSArray0__") = &empty_array;
 void *empty_dictionary_place SIM_SYMBOL("__NSDictionary0__") = &empty_dictionary;
 }
+
+@interface SimSet : NSMutableSet {
+ @public
+  SimArray *all; // few: a search through them is quick
+}
+@end
+@implementation NSSet
++ (instancetype)alloc {
+  auto *made = (SimSet *)sim::new_object((sim::Class *)[SimSet class]);
+  made->all = (SimArray *)[NSMutableArray alloc];
+  return (id)made;
+}
++ (instancetype)set {
+  return [[self alloc] autorelease];
+}
+@end
+@implementation NSMutableSet
+@end
+@implementation SimSet
+- (void)dealloc {
+  [all release];
+  [super dealloc];
+}
+- (NSUInteger)count {
+  return all->items->size();
+}
+- (BOOL)containsObject:(id)wanted {
+  for (id each : *all->items)
+    if (each == wanted || [each isEqual:wanted]) return YES;
+  return NO;
+}
+- (void)addObject:(id)object {
+  if ([self containsObject:object]) return;
+  all->items->push_back([object retain]);
+}
+- (void)removeObject:(id)wanted {
+  auto &items = *all->items;
+  for (size_t i = 0; i < items.size(); i++) {
+    if (items[i] != wanted && ![items[i] isEqual:wanted]) continue;
+    [items[i] release];
+    items.erase(items.begin() + (long)i);
+    return;
+  }
+}
+@end

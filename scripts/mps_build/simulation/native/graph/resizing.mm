@@ -136,6 +136,16 @@ at::Tensor backward(const Tensors &x, const Resize &r) {
   Resize r{mode == MPSGraphResizeNearest, (bool)centred, (bool)aligned, is_last(layout), 0};
   return node(self, "resize", {tensor}, [r, size = at::tensor(ints(size), at::kLong)](auto &x) { return forward({x[0], size}, r); });
 }
+- (T *)resizeTensor:(T *)tensor
+         sizeTensor:(T *)size
+               mode:(MPSGraphResizeMode)mode
+       centerResult:(BOOL)centred
+       alignCorners:(BOOL)aligned
+             layout:(MPSGraphTensorNamedDataLayout)layout
+               name:(NSString *)name {
+  Resize r{mode == MPSGraphResizeNearest, (bool)centred, (bool)aligned, is_last(layout), 0};
+  return node(self, "resize", {tensor, size}, [r](auto &x) { return forward(x, r); });
+}
 - (T *)resizeWithGradientTensor:(T *)gradient
                           input:(T *)input
                            mode:(MPSGraphResizeMode)mode

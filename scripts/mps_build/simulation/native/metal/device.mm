@@ -64,7 +64,7 @@ id<MTLSharedEvent> new_event();
 - (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)index {
   auto *made = [SimArgumentEncoder new];
   for (auto &each : kernel->arguments)
-    if (each.slot == (int)index && each.size > 0) made->length = (size_t)each.size;
+    if (each.slot == (int)index && each.size != -1) made->length = (size_t)std::abs(each.size); // of a pointer: an array of such
   if (!made->length) sim::refuse_with(kernel->name, " has no structure at index ", index);
   return made;
 }

@@ -15,7 +15,7 @@ struct report;
 namespace sim {
 constexpr int kSlots = 31;
 // One argument of a kernel: its place among all, the buffer's index, Metal's address space (3: threadgroup), and the
-// bytes of what a reference refers to, or -1 for a pointer.
+// bytes of what a reference refers to, or -1 for a pointer; source text has the size of a structure there (-8).
 struct Argument {
   int index, slot, space;
   int64_t size;

@@ -58,7 +58,7 @@ class _Official:
             return made
         of_description = self._ctypes.pythonapi.PyModule_FromDefAndSpec2
         of_description.restype = self._ctypes.py_object
-        module = of_description(self._ctypes.c_void_p(place), self._ctypes.py_object(spec), _API)
+        module: ModuleType = of_description(self._ctypes.c_void_p(place), self._ctypes.py_object(spec), _API)
         self.described[module] = place
         return module
 

@@ -73,6 +73,7 @@ def _of_record(case: Case, operator: Any, way: Any, options: argparse.Namespace)
         else:
             call = trial.prepared(case, operator, way, bench)[0][0]
             finding = {"operator": case.operator, "transformation": case.transformation, "levels": {}}
+        finding["dtype"] = str(call.levels["@dtype"])
         return _told({**finding, **findings.script_of(call, way, bench, options.named)}, "", "")
     except (KeyError, TypeError, ValueError, AttributeError) as damaged:
         return {"refused": f"the record's finding is of another version: {damaged}"}
@@ -84,7 +85,8 @@ def _told(finding: dict[str, Any], effect: str, asked: str) -> dict[str, Any]:
     if not finding["script"]:
         return {"refused": str(finding["no_script"])}
     levels = dict(finding["levels"])
-    dtype = str(levels.pop("@dtype", "")).replace("torch.", "")
+    levels.pop("@dtype", None)
+    dtype = str(finding["dtype"]).replace("torch.", "")
     condition = ", ".join([str(finding["transformation"]), *(f"{k.lstrip('@')}={v}" for k, v in levels.items())])
     facts = {"operator": str(finding["operator"]), "dtype": dtype, "condition": condition, "effect": effect}
     return {**facts, "script": finding["script"], "asked": asked}

@@ -283,7 +283,9 @@ class Session:
         """Say whether what comes after a case needs another process."""
         if not self.log.read_by_a_driver:
             return False
-        return case.alone or (failed and self.device.type != "cpu" and not self.bench.still_serves())
+        # A refusal that is right may be an assertion of a kernel, after which the device serves nobody here.
+        doubtful = failed or ":refusal:" in case.id
+        return case.alone or (doubtful and self.device.type != "cpu" and not self.bench.still_serves())
 
 
 # The ways of a description that dispatch other overloads than its common form.

@@ -95,7 +95,7 @@ def row(release: str) -> str:
     differ = [line.split(" ", 2)[1:] for line in metal.stdout.splitlines() if line.startswith("differs ")]
     own = [name for name, reason in differ if OWN.search(reason)]
     others = [name for name, _ in differ if name not in own]
-    words = ", ".join(others) + (f" (the release itself refuses: {', '.join(own)})" if own else "")
+    words = (", ".join(others) or "none") + (f" (the release itself refuses: {', '.join(own)})" if own else "")
     _, also = checks(metal)
     cells = (
         *(
@@ -107,7 +107,7 @@ def row(release: str) -> str:
             len(held),
             ", ".join(failed) or "none",
         ),
-        *(OPERATORS - len(differ) if "operators" in metal.stdout else 0, words or "none"),
+        *(OPERATORS - len(differ) if "operators" in metal.stdout else 0, words),
         ", ".join(each for each in also if each != "operators") or "hold",
     )
     return shown(f"| {' | '.join(map(str, cells))} | {seconds:.0f} |\n")

@@ -287,6 +287,16 @@ def test_what_an_operator_leaves_open_is_not_called_wrong(kind: str) -> None:
 def test_what_ends_the_process_of_the_cpu_is_not_called() -> None:
     # Without the rule the first is a damaged heap, the second a division by zero.
     assert [_verdict(f"weight_norm:refusal:{seed}") for seed in (2000002, 4000001)] == ["refused", "refused"]
+    assert _verdict("convolution_backward1d:memory:4000001") == "right"  # another draw takes its place
+
+
+@pytest.mark.parametrize("text", ["linalg_lu:dtype:2000002", "linalg_lu:option:3000001"])
+def test_an_out_past_which_the_cpu_writes_is_not_called(text: str) -> None:
+    # Without the rule it ends the process, here or in a later case: torch.linalg.lu(a, out=views that are not dense).
+    case = Case.of(text)
+    found = trial.prepared(case, OPERATORS[case.operator], TRANSFORMS[case.transformation], Bench(torch.device("cpu")))
+    assert found
+    assert {call.levels["@layout0"] for call, _ in found if call.levels["@form"] == "out"} <= {"dense"}
 
 
 @pytest.mark.parametrize("text", ["exp:layout:5", "mul:out:4"])

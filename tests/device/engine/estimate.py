@@ -26,7 +26,7 @@ _TOLD_SECONDS = 0.0007
 # What a graph takes to compile on a Mac, from quick to slow: assumed, measured nowhere.
 KEY_SECONDS = (0.01, 0.03)
 # How many drawn cases a case of the core takes as long as: `python tests/sensitivity/core_keys.py`.
-CORE_COST = {"smoke": 4.0, "regressions": 8.0, "scenarios": 16.0}
+CORE_COST = {"smoke": 1.0, "regressions": 12.0, "scenarios": 2.2}
 # Odd calls, after which a process need not live: they are quick, and none is made before the first case is told.
 _NOT_TRIED = ("refusal", "alias", "memory")
 

@@ -18,6 +18,8 @@ from .versions import is_at_least
 
 # The driver's watchdog ends a process that holds more bytes than this: a case that needs more is left out.
 MEMORY_LIMIT = "DEVICE_SUITE_MEMORY_BYTES"
+# What adds up more terms is a whole net, with a graph for each of its layers: --quick leaves it out.
+_QUICK_TERMS = 512
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def quick_cases(cases: list[Case]) -> list[Case]:
     found = []
     for case in cases:
         is_new = case.layer == "regressions" and bool(case.issues) and case.issues[0] not in issues
+        is_new = is_new and case.terms <= _QUICK_TERMS
         if case.layer in ("smoke", "drawn") or (is_new and not case.full):
             issues.update(case.issues[:1])
             found.append(replace(case, states=tuple(state for state in case.states if state != "other")))

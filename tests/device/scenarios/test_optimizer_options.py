@@ -31,7 +31,6 @@ COMMON: dict[str, tuple[Any, ...]] = {
     "gradients": ("strided", "one_missing"),
     "dtype": (torch.float32,),
 }
-_WAYS = {"loop": "foreach", "foreach": "foreach", "fused": "fused", "capturable": "capturable"}
 _FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from engine import Cases
-from engine.acts import filled, leaf, learned
+from engine.acts import filled, learned
 from engine.answers import ONCE, each
 
 cases = Cases("scenarios")
@@ -25,10 +24,6 @@ def _trained(module: nn.Module, x: torch.Tensor, call: Callable[[nn.Module, torc
 def _causal(x: torch.Tensor, boolean: bool = True) -> torch.Tensor:
     above = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
     return above if boolean else torch.zeros_like(above, dtype=x.dtype).masked_fill(above, float("-inf"))
-
-
-def _padded(x: torch.Tensor) -> torch.Tensor:
-    return torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1) >= x.shape[1] - 2
 
 
 def _attention(**masks: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
@@ -48,13 +43,6 @@ def _attention(**masks: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor
         ]
 
     return form
-
-
-def _scaled(x: torch.Tensor, **options: Any) -> Any:
-    q = leaf(x[:, None])
-    answer = F.scaled_dot_product_attention(q, x[:, None].flip(1), x[:, None] * 0.5, dropout_p=NOTHING, **options)
-    answer.square().sum().backward()
-    return [answer, q.grad]
 
 
 _FORMS: dict[str, Callable[[torch.Tensor], Any]] = {

@@ -57,6 +57,16 @@ kernel void filled<int, atomic_int>(device int *out [[buffer(0)]], uint i [[thre
 """
 
 
+def test_an_instance_without_attributes_has_those_of_its_template() -> None:
+    (found,) = kernels_of(
+        "template <typename T> kernel void f(device T *out [[buffer(2)]], uint i [[thread_position_in_grid]]) {}\n"
+        'template [[host_name("f_float")]] kernel void f<float>(device float *, uint i);\n'
+    )  # as 2.5.1 has them: complex and polar
+
+    assert found.name == "f_float"
+    assert [(each.slot, each.identity) for each in found.parameters] == [(2, None), (None, "thread_position_in_grid")]
+
+
 def test_a_template_is_asked_by_the_name_of_an_instance_as_pytorch_1_13_has_them() -> None:
     (found,) = kernels_of(_TEMPLATE)
 

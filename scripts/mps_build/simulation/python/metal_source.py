@@ -67,12 +67,15 @@ class Kernel:
 
 
 def kernels_of(text: str) -> Iterator[Kernel]:
-    """Yield each kernel."""
+    """Yield each kernel. A template's attributes hold where an instance of it repeats none."""
+    of_template: dict[str, list[list[str]]] = {}
     for match in _KERNEL.finditer(text):
+        parts = split_commas(text[match.end() : _closing(text, match.end())])
         if match["template"]:
+            of_template[match["name"]] = [_ATTRIBUTE.findall(part) for part in parts]
             continue
         name = "".join(re.findall(r'"(\w*)"', match["host"] or "")) or match["name"]
-        parameters = tuple(_parameters(text[match.end() : _closing(text, match.end())], name))
+        parameters = tuple(_parameters(parts, name, of_template.get(match["name"], [])))
         yield Kernel(name=name, function=match["name"] + (match["given"] or ""), parameters=parameters)
 
 
@@ -85,10 +88,10 @@ def _closing(text: str, at: int) -> int:
     raise Unsupported("a list of parameters does not end")
 
 
-def _parameters(text: str, kernel: str) -> Iterator[Parameter]:
+def _parameters(parts: list[str], kernel: str, of_template: list[list[str]]) -> Iterator[Parameter]:
     free = 0
-    for part in split_commas(text):
-        names = _ATTRIBUTE.findall(part)
+    for index, part in enumerate(parts):
+        names = _ATTRIBUTE.findall(part) or (of_template[index] if index < len(of_template) else [])
         words = _ATTRIBUTE.sub("", part).strip()
         kind = re.sub(r"\w+\s*$", "", words).strip()
         slot = next((int(found[1]) for each in names if (found := _SLOT.fullmatch(each))), None)

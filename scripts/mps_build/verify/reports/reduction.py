@@ -90,7 +90,7 @@ def _reduced(suite: Path, record: Record, case: Case, asking: Asking, said: str)
         "said": plain(said),
         "seconds": str(SECONDS),
     }
-    return _asked("engine.reduction", suite, case, asking, options)
+    return _asked(("-m", "engine.reduction"), suite, case, asking, options)
 
 
 def _drawn(suite: Path, record: Record, case: Case, asking: Asking) -> dict[str, Any]:
@@ -102,13 +102,15 @@ def _drawn(suite: Path, record: Record, case: Case, asking: Asking) -> dict[str,
         "plant": str(Path(asking.plant).absolute()) if asking.plant else "",
         "finding": json.dumps(finding.model_dump(exclude={"script", "no_script"})) if finding else "",
     }
-    return _asked("engine.again", suite, case, asking, options)
+    return _asked(("-m", "engine.again"), suite, case, asking, options)
 
 
-def _asked(module: str, suite: Path, case: Case, asking: Asking, options: Mapping[str, str]) -> dict[str, Any]:
+def _asked(
+    module: tuple[str, str], suite: Path, case: Case, asking: Asking, options: Mapping[str, str]
+) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "found.json"
-        argv = [str(asking.python), "-W", "ignore", "-m", module, f"--output={output}"]
+        argv = [str(asking.python), "-W", "ignore", *module, f"--output={output}"]
         argv += [f"--{key}={value}" for key, value in options.items()]
         argv += [] if asking.device or asking.plant else ["--or-record"]
         command = Command(

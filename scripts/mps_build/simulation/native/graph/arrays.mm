@@ -1,5 +1,6 @@
 // MPSNDArray and MPSGraphTensorData: a buffer's memory as a tensor of the CPU.
 #include "graph.h"
+#include <map>
 #include <torch/csrc/api/include/torch/version.h>
 
 namespace sim {
@@ -105,6 +106,15 @@ int64_t wrapped(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : ax
 
 using namespace sim;
 
+// MPSDimensionSlice, as Metal passes it.
+struct SimSlice {
+  NSUInteger begin, length;
+};
+@interface MPSNDArrayDescriptor () {
+ @public
+  std::map<int64_t, std::pair<int64_t, int64_t>> *slices; // by dimension, from the innermost: begin and length
+}
+@end
 @implementation MPSNDArrayDescriptor
 + (instancetype)descriptorWithDataType:(MPSDataType)type shape:(NSArray<NSNumber *> *)shape {
   auto *made = [[MPSNDArrayDescriptor new] autorelease];
@@ -112,12 +122,18 @@ using namespace sim;
   made->sizes = new Sizes(ints(shape));
   made->order = new Sizes(made->sizes->size());
   std::iota(made->order->begin(), made->order->end(), 0);
+  made->slices = new std::map<int64_t, std::pair<int64_t, int64_t>>;
   return made;
 }
 - (void)dealloc {
   delete sizes;
   delete order;
+  delete slices;
   [super dealloc];
+}
+// Up to 2.7 views are made so.
+- (void)sliceDimension:(NSUInteger)dimension withSubrange:(SimSlice)range {
+  (*slices)[(int64_t)dimension] = {(int64_t)range.begin, (int64_t)range.length};
 }
 - (void)setPreferPackedRows:(BOOL)is_packed {
 }
@@ -160,7 +176,10 @@ using namespace sim;
 - (MPSNDArray *)arrayViewWithCommandBuffer:(id<MTLCommandBuffer>)commands
                                 descriptor:(MPSNDArrayDescriptor *)about
                                   aliasing:(MPSAliasingStrategy)aliasing {
-  return array_of(tensor->permute(axes_of(about)), room);
+  auto view = *tensor;
+  for (auto &[dimension, part] : *about->slices) view = view.narrow(view.dim() - 1 - dimension, part.first, part.second);
+  const int64_t skipped = (view.storage_offset() - tensor->storage_offset()) * (int64_t)view.element_size();
+  return array_of(view.permute(axes_of(about)), room - skipped);
 }
 - (void)writeBytes:(const void *)bytes strideBytes:(NSInteger *)strides {
   memcpy(checked(self).data_ptr(), bytes, tensor->nbytes());

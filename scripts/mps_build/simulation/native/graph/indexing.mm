@@ -152,6 +152,9 @@ at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t ax
                         axis:(NSInteger)axis
                         mode:(MPSGraphScatterMode)mode
                         name:(NSString *)name {
+  // Integers may be of other widths: nonzero of 2.1 scatters Int into Long.
+  const bool are_whole = data && updates && at::isIntegralType(torch_type(type_of(data)), false) && at::isIntegralType(torch_type(type_of(updates)), false);
+  if (are_whole && type_of(data) != type_of(updates)) updates = [self castTensor:updates toType:(MPSDataType)type_of(data) name:nil];
   same_types("scatter", data, updates);
   return node(self, "scatter", {data, updates, places}, [=](auto &x) {
     return scattered_slices(x[0], axis, x[2], x[1], (int)mode);

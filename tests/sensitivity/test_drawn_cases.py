@@ -251,7 +251,7 @@ def test_every_transformation_has_a_fault_that_it_is_for() -> None:
 @pytest.mark.parametrize("name", NOTICED)
 def test_a_transformation_notices_its_fault(name: str) -> None:
     operator, fault = NOTICED[name]
-    ids = [f"{operator}:{name}:{seed}" for seed in range(1, 25)]
+    ids = [f"{operator}:{name}:{seed}" for seed in range(1, 60)]
     assert any(_verdict(one, plot.makers[fault]) == "wrong" for one in ids)
     assert all(_verdict(one) != "wrong" for one in ids)
 
@@ -356,7 +356,7 @@ def test_each_transformation_has_a_script_that_shows_its_fault_and_only_that(
         with plot.makers[fault]():
             yield
 
-    ids = [f"{operator}:{name}:{seed}" for seed in range(1, 25)]
+    ids = [f"{operator}:{name}:{seed}" for seed in range(1, 60)]
     found = next(one for one in (_found(text, around) for text in ids) if one is not None)
     text = found.finding["script"]
     assert text is not None, found.finding["no_script"]
@@ -381,7 +381,7 @@ def _exit_of(text: str, around: Any) -> int:
 
 
 def test_what_could_not_be_shrunk_is_one_finding_of_its_operator() -> None:
-    every = [_found(f"exp:dtype:{seed}", plot.makers["half_is_wrong"], 0.0) for seed in range(1, 25)]
+    every = [_found(f"exp:dtype:{seed}", plot.makers["half_is_wrong"], 0.0) for seed in range(1, 60)]
     assert {one.finding["id"] for one in every if one is not None} == {"exp:dtype:not_shrunk"}
 
 

@@ -246,7 +246,7 @@ def test_nothing_that_changes_results_reaches_the_suite() -> None:
 def test_without_an_index_the_interpreters_own_pytest_will_do_if_it_is_new_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, stands_in: bool
 ) -> None:
-    def unreachable(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...]) -> Path:
+    def unreachable(interpreter: Interpreter, shop: Shop, **_: object) -> Path:
         raise BuildEnvironmentError("no index")
 
     monkeypatch.setattr(target, "make_overlay", unreachable)

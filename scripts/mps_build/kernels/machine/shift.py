@@ -131,7 +131,7 @@ def raised(data: bytes, words: Sequence[tuple[int, int, int]], units: int) -> by
 
     >>> words = [(0, 2, 3), (2, 2, 3)]
     >>> raised(bytes([5, 0, 255, 255]), words, 2), raised(bytes([11, 0, 255, 255]), words, -2)
-    (b'\x0b\x00\xff\xff', b'\x05\x00\xff\xff')
+    (b'\\x0b\\x00\\xff\\xff', b'\\x05\\x00\\xff\\xff')
 
     Raises:
         WrongBinding: one of them does not fit.

@@ -98,6 +98,7 @@ MEANINGS: Mapping[str, str] = {
     "suite.catalogue_quick_caught": "the same of the catalogue, caught by the cases of `--quick`",
     "suite.default_cpu_s": "CPU seconds of the default's cases, once, without faults",
     "suite.default_keys": "graph keys that the default's cases dispatch",
+    "suite.false_alarms": "cases that fail on a healthy torch 2.13.0, on its CPU, of five seeds",
     "suite.false_alarms_2_11": "cases that fail on a healthy torch 2.11.0, on its CPU, of five seeds",
     "suite.fresh_quick_caught": "the same of the fresh sample, caught by the cases of `--quick`",
     "suite.gpu_false_alarms": "cases that fail on an NVIDIA GPU and are no known fault of CUDA",

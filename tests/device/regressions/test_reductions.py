@@ -190,9 +190,14 @@ def _rows_longer_than_a_thread_group(x: Any, long: Any) -> Any:
         long.max(),
         long.argmin(),
         long.sort()[0][-5:],
-        long.abs().cumsum(0)[-1],
         torch.var_mean(x, 1),
     )
+
+
+# CUDA scans a long row in the order in which its blocks come (torch.use_deterministic_algorithms lists it).
+@cases.case("reduction-long-scan", make=lambda d: d.normal(70001 + d.k), terms=70001, deterministic=False)
+def _a_row_is_scanned_by_many_thread_groups(long: Any) -> Any:
+    return long.abs().cumsum(0)[-1]
 
 
 @cases.case("reduction-nan", make=lambda d: (d.normal(4, 5 + d.k), d.bools(4, 5 + d.k)))

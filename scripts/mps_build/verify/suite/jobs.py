@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _GIB = 1 << 30
 # Room for torch and the largest cases of the default layers; a bound, not a measurement. With torch 2.11.0 eight
-# processes ran beside each other on an NVIDIA GPU and 16 cores: benchmarks/device/gpu_record.json.
+# processes ran beside each other on an NVIDIA GPU and 16 cores (suite.gpu_s in benchmarks/results.json).
 PROCESS_BYTES = 4 * _GIB
 DEVICE_BYTES = 4 * _GIB
 # More were never tried, on a device and on the CPU.

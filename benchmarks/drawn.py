@@ -23,7 +23,7 @@ from shared.record import record
 ROOT = Path(__file__).resolve().parent.parent
 JUDGING = ROOT / "tests" / "sensitivity" / "judging.py"
 SEEDS = (0, 1, 2)
-FRESH = "fresh:2:150"
+FRESH = "fresh:3:100"
 MOST_KEYS = 22_000  # as estimated; the curve's last point is at 20,000 that are dispatched
 COMMAND = "nox -s benchmark -- drawn --python PYTHON --write"
 TARGETS = {
@@ -67,10 +67,10 @@ def _measured(given: argparse.Namespace) -> list[dict[str, Any]]:
 def figures_of(runs: list[dict[str, Any]]) -> dict[str, tuple[list[float], str, str]]:
     """Return (values, unit, what they are of) of each figure: a value for each seed."""
     found: dict[str, tuple[list[float], str, str]] = {}
-    for name in runs[0]["sets"]:
-        told = [run["sets"][name] for run in runs]
+    for name in dict.fromkeys(name for run in runs for name in run["sets"]):
+        told = [run["sets"][name] for run in runs if name in run["sets"]]
         short = name.partition(":")[0]
-        for place in told[0]["points"]:
+        for place in dict.fromkeys(place for one in told for place in one["points"]):
             points = [one["points"][place] for one in told if place in one["points"]]
             figure = {"default": f"suite.{short}_caught", "quick": f"suite.{short}_quick_caught"}
             at = f"{', '.join(str(one['cases']) for one in points)} cases, CPU s {[one['cpu_s'] for one in points]}"
@@ -80,7 +80,7 @@ def figures_of(runs: list[dict[str, Any]]) -> dict[str, tuple[list[float], str, 
                 "share",
                 f"n {told[0]['faults']} ({name}); Wilson 95 % {low} to {high}; {at}",
             )
-    points = [run["sets"]["catalogue"]["points"] for run in runs if "catalogue" in run["sets"]]
+    points = [next(iter(run["sets"].values()))["points"] for run in runs]
     for place in ("default", "quick") if points else ():
         cases = ", ".join(str(one[place]["cases"]) for one in points)
         for key, unit in (("cpu_s", "CPU s"), ("keys", "keys")):

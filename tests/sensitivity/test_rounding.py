@@ -35,4 +35,4 @@ def test_another_rounding_is_no_fault(cases: Callable[[], list[Case]]) -> None:
             failed[case.id] = asked.failure
 
     assert failed == {}
-    assert moved > 0.6 * computed > 100, f"of {computed} cases that round, the noise moved {moved}"
+    assert moved > 0.6 * computed > 50, f"of {computed} cases that round, the noise moved {moved}"

@@ -146,17 +146,20 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(("size", "seconds"), [(WHOLE // 20, 1), pytest.param(WHOLE, 20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [WHOLE // 20, pytest.param(WHOLE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_log_costs_seconds(name: str, size: int, seconds: float) -> None:
+def test_a_hostile_log_costs_what_its_length_costs(name: str, size: int) -> None:
     unit = HOSTILE[name]
-    text = unit * (size // len(unit))
-    began = time.process_time()
 
-    explain(text)
-    classify_device_text(text)
+    def cost(length: int) -> float:
+        text = unit * (length // len(unit))
+        began = time.process_time()
+        explain(text)
+        classify_device_text(text)
+        return time.process_time() - began
 
-    assert time.process_time() - began < seconds
+    # Four times as long: sixteen times as dear where a rule goes over the whole for each of its parts.
+    assert cost(size) < 9 * max(cost(size // 4), 0.02)
 
 
 # One of many lines, one of few; the others take a second each.

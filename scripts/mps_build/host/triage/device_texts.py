@@ -271,7 +271,7 @@ def _advice(category: str, detail: Mapping[str, Detail], host: Mapping[str, Any]
             return (
                 "this is Linux, also in a container on a Mac: MPS is macOS's own; run it on macOS itself, or on the CPU"
             )
-        case "os_too_old" if "said_floor" in detail and not host.get("torch"):
+        case "os_too_old" if {"said_floor", "real_floor"} <= detail.keys() and not host.get("torch"):
             return (
                 f"torch 2.5 and newer need macOS {detail['real_floor']}, whatever the message says: a newer macOS, or "
                 "torch 2.4; if it is 2.4 or older already, run outside of a sandbox, SSH and guests"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.cases import Case
-from engine.compare import Leaf, Mismatch, compare_leaf, compare_leaves, is_far
+from engine.compare import Leaf, Mismatch, bits_differ, compare_leaf, compare_leaves, is_far
 from engine.runs import Bench
 from engine.selection import MEMORY_LIMIT, why_not_here
 from engine.states import run_case
@@ -126,3 +126,9 @@ def test_a_case_that_needs_more_memory_than_the_driver_allows_is_left_out(monkey
     monkeypatch.setenv(MEMORY_LIMIT, str(1 << 20))
     said = why_not_here(case, device=torch.device("cpu"), full=False)
     assert said is not None and said.endswith("are what the watchdog allows")
+
+
+def test_a_changed_bit_is_seen() -> None:
+    one = torch.tensor([1.0, float("nan")])
+    assert not bits_differ(Leaf("x", one), Leaf("x", one.clone()))
+    assert bits_differ(Leaf("x", one), Leaf("x", torch.tensor([1.0000001, float("nan")])))

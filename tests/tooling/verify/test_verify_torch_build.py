@@ -126,10 +126,10 @@ def test_the_size_is_told_where_an_index_has_no_metadata_and_nothing_of_the_file
             link = f'<a href="/torch/{file}#sha256={"0" * 64}">{file}</a>'
             page(handler, f"<!DOCTYPE html><html><body>{link}</body></html>".encode())
             return
+        sent.append(list(told.said))
         handler.send_response(200)
         handler.send_header("Content-Length", str(LARGE))
         handler.end_headers()
-        sent.append(list(told.said))
 
     with served(answer) as (address, _):
         made, told = shop(tmp_path / "cache", {"PIP_INDEX_URL": address, "PIP_RETRIES": "0"})
@@ -138,7 +138,7 @@ def test_the_size_is_told_where_an_index_has_no_metadata_and_nothing_of_the_file
     line = "torch 2.13.0: the index does not tell what it is a build for; 526.6 MB to fetch, and what it needs"
     assert told.said.index(line) < told.said.index("Fetch torch==2.13.0")
     assert any(each.startswith(f"no torch==2.13.0+cpu, a build for the CPU, in {address}") for each in told.said)
-    assert line in sent[-1]
+    assert line in max(sent, key=len)  # a question, which is cut off before the body, may be noticed last
 
 
 def test_a_bisection_takes_builds_for_the_cpu_too(tmp_path: Path, folder: Path, ours: Interpreter) -> None:

@@ -165,7 +165,7 @@ def test_a_short_script_made_without_a_device_has_four_ends(
 def test_a_demand_that_names_no_answer_has_no_short_script_of_its_own() -> None:
     """Such a script compared the last answer, which is right, and ended with 0 on the device that had failed."""
     reason = "AssertionError: topk.values [['layout', 2, 'expanded']]: refused, but an operand has changed"
-    case = _case({"case": "refused-topk", "file": "test_conditions_rules_refused.py"}, reason)
+    case = _case({"case": "issue-84288-randperm", "file": "test_random.py"}, reason)
 
     found = reduce_case(SUITE, _record(case), case, Asking(python=Path(PYTHON)), "words")
 

@@ -100,7 +100,7 @@ def pytest_collection_finish(session: Any) -> None:
     run = session.config.device_run
     if not session.testsfailed:  # a file that cannot be imported may have them
         try:
-            run.check_names([item.case for item in items])
+            run.check_names()
         except ValueError as wrong:
             raise pytest.UsageError(str(wrong)) from wrong
     run.log.write("collected", ids=[item.case.id for item in items], files=[item.path.name for item in items])

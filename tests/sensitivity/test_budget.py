@@ -41,7 +41,7 @@ def test_what_is_drawn_is_what_the_core_leaves() -> None:
     assert (_budget(layer="drawn", cases=50).cases, _budget(layer="drawn", cases=50).keys) == (50, NO_LIMIT)
     assert (_budget(layer="drawn", keys=50).cases, _budget(layer="drawn", keys=50).keys) == (NO_LIMIT, 50)
     assert (_budget(layer="drawn", time="10m").cases, _budget(layer="drawn", time="10m").seconds) == (NO_LIMIT, 600.0)
-    assert _budget(layer="drawn", op="aten.add").cases == budget.OPERATOR_CASES
+    assert _budget(op="aten.add").cases == _budget(layer="drawn", op="aten.add").cases == budget.OPERATOR_CASES
 
 
 @pytest.mark.parametrize("given", [{"cases": -1}, {"keys": -1}, {"time": "soon"}, {"time": "0"}])

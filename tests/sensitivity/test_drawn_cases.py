@@ -491,3 +491,15 @@ def test_a_run_says_first_what_it_will_take() -> None:
             "test_drawn.py", "--device", "cpu", "--layer", "drawn", "--cases", "30", "-s", "-q", "--no-estimate"
         ).stdout
     )
+
+
+@pytest.mark.parametrize(("name", "status", "said"), [("hypot", 0, "hypot:"), ("hypott", 4, "did you mean aten.hypot")])
+def test_an_operator_is_asked_by_its_name_and_one_that_none_dispatches_is_refused(
+    name: str, status: int, said: str
+) -> None:
+    options = ("--device", "cpu", "--op", name, "--collect-only", "-q", "-p", "no:cacheprovider")
+    files = (str(DEVICE_TESTS / "test_drawn.py"), str(DEVICE_TESTS / "scenarios" / "test_smoke.py"))
+    argv = [sys.executable, "-m", "pytest", "-c", str(DEVICE_TESTS / "pytest.ini"), *files, *options]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, said in done.stdout + done.stderr) == (status, True), done.stdout[-500:]

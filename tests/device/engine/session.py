@@ -104,6 +104,7 @@ class Session:
         self._ids: list[str] = []
         self._drawn_keys: dict[str, float] = {}
         self._dispatched: set[str] = set()
+        self._is_met = False
         self._seconds: dict[str, float] = {}
         self._last: Case | None = None
 
@@ -129,6 +130,7 @@ class Session:
         if isinstance(cases, Drawn):
             cases.draw(self.budget, self._operators())
             self._drawn_keys = cases.keys
+            self._is_met = self._is_met or bool(cases.keys)
         every = cases.listed(full=self.full)
         self._ids += [case.id for case in every]
         return [case for case in self.selection.choose(every) if self._dispatches(case)]
@@ -148,10 +150,12 @@ class Session:
             return True
         names = of_case(case, self.bench.seed)
         self._dispatched |= names or frozenset()
-        return names is None or is_among(self._operator, names)
+        meets = names is not None and is_among(self._operator, names)
+        self._is_met = self._is_met or meets
+        return names is None or meets
 
-    def check_names(self, cases: list[Case]) -> None:
-        """Refuse an id or an operator that no case has; `cases`: those that were chosen.
+    def check_names(self) -> None:
+        """Refuse an id or an operator that no case has.
 
         Raises:
             ValueError: naming what looks alike.
@@ -160,7 +164,8 @@ class Session:
             return
         if wrong := self.selection.unknown(self._ids):
             raise ValueError(wrong)
-        if self._operator and not cases and self.selection.shard is None:
+        # Cases that nothing is known of are asked beside others: alone they are no answer.
+        if self._operator and not self._is_met and self.selection.shard is None:
             near = like(self._operator, self._dispatched)
             also = f"did you mean {', '.join(near)}?" if near else "names are aten.add.Tensor, or aten.add"
             raise ValueError(f"--op {self._operator}: no case dispatches it; {also}")

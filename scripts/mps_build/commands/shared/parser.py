@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
     def _with_dashes(self, message: str) -> str | None:
         unknown = message.partition(": ")[2]
         words = self.program or ()
-        place = next((at for at, word in enumerate(words) if unknown.startswith(word)), None)
+        place = next((at for at, word in enumerate(words) if word and unknown.startswith(word)), None)
         if place is None:
             return None
         if place and shutil.which(words[place - 1]):  # it was taken for a release or a recipe

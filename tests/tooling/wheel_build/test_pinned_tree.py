@@ -291,7 +291,10 @@ def test_a_tree_that_git_did_not_write_as_its_commit_is_refused(
         fetched(tmp_path, served)
 
 
-def test_what_leads_to_a_server_stays_and_is_in_no_argument(served: tuple[Path, str], tmp_path: Path) -> None:
+def test_what_leads_to_a_server_stays_and_is_in_no_argument(
+    served: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a clone may have settings of its own
     file = tmp_path / "settings"
     settings = {
         f"url.{served[0].parent}/.insteadOf": "https://example.org/",

@@ -13,7 +13,7 @@ from mps_build.host.recordings.recording import RecordedProbe, Recording, record
 from mps_build.host.requirements.buildability import buildability_of, unlocked_by
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.toolchain import xcode_toolchain
-from mps_build.wheel_build.steps.check_host import check_host
+from mps_build.wheel_build.planning import check_host
 from recorded_probes import (
     HOSTS,
     MAC,

@@ -25,10 +25,10 @@ if [ "$(wc -l < {folder}/asked)" -ge 6 ] && [ ! -e {folder}/interrupted ]; then 
 """
 BUILD = """\
 import sys, time; from pathlib import Path
-from mps_build.wheel_build import build_environment; from mps_build.cli import main
+from mps_build.wheel_build.steps import create_environment; from mps_build.cli import main
 def wait(**_):
     Path({reached!r}).touch(); time.sleep(600)
-build_environment.create_environment = wait
+create_environment.create_environment = wait
 raise SystemExit(main("build_wheel", sys.argv[1:]))
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import PatchError
-from mps_build.wheel_build.steps.apply_patches import apply_patches
+from mps_build.wheel_build.patches.apply import apply_patches
 from small_patches import HEADER, ONE_TO_UNO
 
 SEVEN_TO_SETTE = """\

@@ -17,13 +17,13 @@ from mps_build.common.errors import BuildEnvironmentError, CompileError, GateErr
 from mps_build.common.process import Command
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.reporter import SilentReporter
+from mps_build.wheel_build.ninja import compile_objects
 from mps_build.wheel_build.rehearsal import source as rehearse_source
 from mps_build.wheel_build.rehearsal.debian_source import debian_source, original_tarball, place_libtorch
 from mps_build.wheel_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe, overlaid, split_variables
 from mps_build.wheel_build.rehearsal.lock_trial import mac_command, split_lock, try_lock_for_mac
 from mps_build.wheel_build.rehearsal.objects import draw, header_argv, macho_kind, neighbour, read_units, units_of
 from mps_build.wheel_build.rehearsal.zig import package_lines
-from mps_build.wheel_build.steps.compile_objects import compile_objects
 from mps_build.wheel_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 
 

@@ -14,7 +14,7 @@ from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.locks import lock_fault
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.reporter import SilentReporter
-from mps_build.wheel_build.steps.fetch_source import fetch_source
+from mps_build.wheel_build.steps.prepare_source import fetch_source
 
 SUBMODULE = "third_party/tiny_hash"
 

@@ -20,11 +20,10 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree, wor
 from ..artifacts import SourceTree
 from ..backend import build_folder
 from ..compiler_environ import build_environ
-from ..configuring import configuring
 from ..mm.check_request import oldest_macos
 from ..mm.patched import check_tree_files, mm_files
-from ..ninja import ninja_of
-from ..steps.compile_objects import compile_objects
+from ..ninja import compile_objects, ninja_of
+from ..steps.configure import configuring
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
 

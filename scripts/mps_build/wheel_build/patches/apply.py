@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from mps_build.common.errors import PatchError
 from mps_build.common.json_text import read_json
 
-from ..patches.file import Patch, read_patch
-from ..patches.trial import Scratch, scratch
+from .file import Patch, read_patch
+from .trial import Scratch, scratch
 
 _STAGE = ".mps-build-patching"
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mps_build.common.cmake_summary import ConfigureFacts, parse_configure
 from mps_build.common.errors import GateError
 from mps_build.common.recipe.model import Gate
 
-from ..backend import ConfigureRun
-
 _FALSE = {"", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigureRun:
+    """What a configure left to judge: its log, its cache and, if it came to its end, the facts it wrote."""
+
+    log_text: str
+    cache_text: str
+    facts: Mapping[str, Any] | None
+    build: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

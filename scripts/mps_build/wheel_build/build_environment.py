@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, fetch_environ
-from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
-from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.receipts import Ledger, Receipt, StepResult
+from mps_build.common.recipe.locks import lock_of
 from mps_build.common.recipe.model import Libomp
 from mps_build.common.workspace import Workspace, cache_folder
 
@@ -36,7 +36,7 @@ class EnvironmentPart:
     def prepare(self, python: str, tree: SourceTree) -> tuple[BuildEnvironment, Receipt]:
         """Return the locked venv, and the whole environment that compilers will see."""
         request, recipe, compilers = self.request, self.request.recipe, self.request.compilers
-        lock = locks_root() / recipe.lock_name(python)
+        lock = lock_of(recipe, python)
         venv = self.workspace.environment(request.profile, python)
         interpreter = compilers.interpreter(python)
 
@@ -54,7 +54,7 @@ class EnvironmentPart:
             )
             return StepResult(trees=(venv,), facts={"tools": tools})
 
-        inputs = {"interpreter": interpreter.identity(), "lock": fingerprint(lock)["sha256"]}
+        inputs = {"interpreter": interpreter.identity(), "lock": lock.sha256}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if compilers.cross else compilers.toolchain
         extra = {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.recipe.locks import Lock
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.cache import own_folder
 from mps_build.common.wheels.pip_call import forbidden_by_settings, limited_pip, run_pip
@@ -18,7 +19,7 @@ from mps_build.common.workspace import remove_tree
 def create_environment(
     *,
     interpreter: Path,
-    lock: Path,
+    lock: Lock,
     destination: Path,
     backend: Path,
     cache: Path,
@@ -56,10 +57,10 @@ def create_environment(
     python = str(destination / "bin" / "python")
     options = ("--disable-pip-version-check", "--no-input")
     pip, asking = (python, "-m", "pip", *options), (*limited_pip(python, beside=destination), *options)
-    wheels = cache / "wheels" / lock.stem
+    wheels = cache / "wheels" / lock.name
     install = (*pip, "install", "-q", "--no-index", "--find-links", str(wheels), "--require-hashes", "--no-deps")
-    reporter.line(f"install what {lock.name} lists")
-    for name, part, how in lock_parts(lock.read_text(encoding="utf-8")):
+    reporter.line(f"install what the lock {lock.name} lists")
+    for name, part, how in lock_parts(lock.text):
         chosen = destination / f"{name}.txt"
         chosen.write_text(part, encoding="utf-8")
         if not offline:
@@ -68,7 +69,7 @@ def create_environment(
                 *asking, "download", "-q", "--require-hashes", "--no-deps", *how, "-r", str(chosen), "-d", str(wheels)
             )
         run(*install, *how, "-r", str(chosen))
-    backend_lock = backend_lines(lock.read_text(encoding="utf-8"))
+    backend_lock = backend_lines(lock.text)
     if backend_lock:
         # In place, over what is there: the path must stay, and so must the build folder that names it.
         chosen = destination / "backend-requirements.txt"

@@ -154,7 +154,7 @@ class EditableBuild:
 def watched(options: BuildOptions, request: BuildRequest) -> tuple[Path, ...]:
     """Return the files that a later run must find as they were: what they say decides how the tree is built."""
     recipe = recipe_file(options.recipe or request.recipe.name)
-    lock = locks_root() / request.recipe.lock_name(request.pythons[0])
+    lock = locks_root() / request.recipe.lock_name
     xcode = request.compilers.toolchain.variables.get("DEVELOPER_DIR")
     versions = (Path(xcode).parent / "version.plist", _CHOSEN_XCODE) if xcode else ()
     return (recipe, defaults_file(), lock, *request.source.patches, *versions)

@@ -14,7 +14,7 @@ from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Receipt, StepResult, fingerprint
-from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.recipe.locks import Lock, lock_of
 from mps_build.common.recipe.model import Libomp
 from mps_build.common.reporter import Reporter, SilentReporter
 from mps_build.common.wheels.cache import own_folder
@@ -36,7 +36,7 @@ def prepare_environment(context: BuildContext, python: str, tree: SourceTree) ->
     """Return the locked venv of a Python ("3.12"), and the whole environment that compilers will see."""
     request, workspace = context.request, context.workspace
     recipe, compilers = request.recipe, request.compilers
-    lock = locks_root() / recipe.lock_name(python)
+    lock = lock_of(recipe, python)
     venv = workspace.environment(request.profile, python)
     interpreter = compilers.interpreter(python)
 
@@ -54,7 +54,7 @@ def prepare_environment(context: BuildContext, python: str, tree: SourceTree) ->
         )
         return StepResult(trees=(venv,), facts={"tools": tools})
 
-    inputs = {"interpreter": interpreter.identity(), "lock": fingerprint(lock)["sha256"]}
+    inputs = {"interpreter": interpreter.identity(), "lock": lock.sha256}
     receipt = context.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
     toolchain = _cross_toolchain(context, venv) if compilers.cross else compilers.toolchain
     extra = {
@@ -139,7 +139,7 @@ def _cross_toolchain(context: BuildContext, venv: Path) -> Toolchain:
 def create_environment(
     *,
     interpreter: Path,
-    lock: Path,
+    lock: Lock,
     destination: Path,
     backend: Path,
     cache: Path,
@@ -177,10 +177,10 @@ def create_environment(
     python = str(destination / "bin" / "python")
     options = ("--disable-pip-version-check", "--no-input")
     pip, asking = (python, "-m", "pip", *options), (*limited_pip(python, beside=destination), *options)
-    wheels = cache / "wheels" / lock.stem
+    wheels = cache / "wheels" / lock.name
     install = (*pip, "install", "-q", "--no-index", "--find-links", str(wheels), "--require-hashes", "--no-deps")
-    reporter.line(f"install what {lock.name} lists")
-    for name, part, how in lock_parts(lock.read_text(encoding="utf-8")):
+    reporter.line(f"install what the lock {lock.name} lists")
+    for name, part, how in lock_parts(lock.text):
         chosen = destination / f"{name}.txt"
         chosen.write_text(part, encoding="utf-8")
         if not offline:
@@ -189,7 +189,7 @@ def create_environment(
                 *asking, "download", "-q", "--require-hashes", "--no-deps", *how, "-r", str(chosen), "-d", str(wheels)
             )
         run(*install, *how, "-r", str(chosen))
-    backend_lock = backend_lines(lock.read_text(encoding="utf-8"))
+    backend_lock = backend_lines(lock.text)
     if backend_lock:
         # In place, over what is there: the path must stay, and so must the build folder that names it.
         chosen = destination / "backend-requirements.txt"

@@ -33,7 +33,7 @@ def layouts_of(case: Case) -> tuple[tuple[tuple[int, ...], tuple[int, ...], tupl
 
 
 def reference(kernel: Kernel, case: Case) -> str:
-    """Return the row of families/*/references.yaml for the kernel's operator.
+    """Return the reference of the kernel's operator.
 
     Raises:
         NotBound: there is none.

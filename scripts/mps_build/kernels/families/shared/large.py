@@ -1,4 +1,4 @@
-"""What torch's host code does with large tensors, as data: families/*/large.yaml, a rule for some forms of a family.
+"""What torch's host code does with large tensors, as data: `large` of a family.yaml, a rule for some forms.
 
 A rule names the host functions that launch the forms, which guards they ask, and a call that leads there. Whether a
 wheel's host code asks them is read from the wheel (read/host_code.py), never from its version.
@@ -9,13 +9,13 @@ from __future__ import annotations
 import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, model_validator
 
 from ....common import strict_yaml
 from .condition import Condition
-from .contracts import FOLDER, Contract
+from .contracts import FOLDER, Contract, load_families
 
 GUARDS = Path(__file__).with_name("guards.yaml")
 Quantity = Literal["bytes", "elements", "dimension"]
@@ -155,7 +155,7 @@ class Rule(_Row):
 
 
 class Rules(RootModel[tuple[Rule, ...]]):
-    """The file of one family."""
+    """The rules of one family."""
 
 
 def rule_of(contract: Contract, kernel: str) -> Rule | None:
@@ -170,7 +170,7 @@ def load_guards(path: Path = GUARDS) -> tuple[Guard, ...]:
     Raises:
         ValueError: a row has an unknown key, lacks one, or has another type.
     """
-    return TypeAdapter(tuple[Guard, ...]).validate_python(_rows(path))
+    return TypeAdapter(tuple[Guard, ...]).validate_python(strict_yaml.unchecked(path.read_text(encoding="utf-8")))
 
 
 @cache
@@ -180,8 +180,5 @@ def load_rules(folder: Path = FOLDER) -> dict[str, tuple[Rule, ...]]:
     Raises:
         ValueError: a rule has an unknown key, lacks one, or names a guard that is not there.
     """
-    return {path.parent.name: Rules.model_validate(_rows(path)).root for path in sorted(folder.glob("*/large.yaml"))}
-
-
-def _rows(path: Path) -> Any:
-    return strict_yaml.unchecked(path.read_text(encoding="utf-8")) or []
+    families = load_families(folder).items()
+    return {name: Rules.model_validate(each["large"]).root for name, each in families if "large" in each}

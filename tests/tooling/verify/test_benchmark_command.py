@@ -17,7 +17,7 @@ from mps_build.cli import main
 from mps_build.common.records.benchmark import load_benchmark
 from mps_build.verify import preparation
 from mps_build.verify.benchmark import benchmark, rows
-from mps_build.verify.suite.child import Limits
+from mps_build.verify.suite.request import Limits
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
 from stand_in_suite import write_python

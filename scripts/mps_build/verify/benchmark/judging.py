@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mps_build.common.errors import DeviceUnusable, Regressed
 from mps_build.common.records.benchmark import BAD, Flag, Row
 
-from ..judgement import Judged
+from ..verdict import Judged
 from .measuring import Measured
 
 END_OF_INTERRUPTION = Judged(

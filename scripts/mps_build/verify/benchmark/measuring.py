@@ -12,9 +12,9 @@ from typing import Any
 from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command
 
-from ..suite.child import ChildEnd, Limits, run_child
-from ..suite.outcomes import describe_end, last_lines, signal_name
-from ..suite.run import JudgeText
+from ..suite.child import ChildEnd, run_child
+from ..suite.outcomes import JudgeText, describe_end, last_lines, signal_name
+from ..suite.request import Limits
 
 # What a process may write while its numbers look fine: the GPU dropped work.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})

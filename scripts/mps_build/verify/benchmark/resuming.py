@@ -11,23 +11,23 @@ from typing import Any
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import read_json
 
-from ..draft import Draft
+from ..record_builder import RecordBuilder
 from .benchmark_request import BenchmarkRequest
 from .measuring import Event, events_in
 
 _CIRCUMSTANCES = "circumstances.json"
 
 
-def circumstances(draft: Draft, request: BenchmarkRequest, programme: Path) -> dict[str, Any]:
+def circumstances(builder: RecordBuilder, request: BenchmarkRequest, programme: Path) -> dict[str, Any]:
     """Return what must be equal for rows of two sessions to stand in one record."""
-    wheel, plant = draft.torch.wheel, request.plant
+    wheel, plant = builder.torch.wheel, request.plant
     return {
         "target": {**request.asked(), "sha256": wheel.sha256 if wheel else None},
-        "torch": [draft.torch.version, draft.torch.commit],
-        "python": [draft.python.executable, draft.python.version] if draft.python else None,
-        "device": [request.device, draft.gpu.get("name")],
-        "macos": draft.host.get("macos"),
-        "environment": dict(draft.environment.get("kept", {})),
+        "torch": [builder.torch.version, builder.torch.commit],
+        "python": [builder.python.executable, builder.python.version] if builder.python else None,
+        "device": [request.device, builder.gpu.get("name")],
+        "macos": builder.host.get("macos"),
+        "environment": dict(builder.environment.get("kept", {})),
         "selection": request.selection(),
         "plant": _digest([Path(plant.rpartition(":")[0])]) if plant else None,
         "programme": _digest(sorted(programme.parent.rglob("*.py"))),

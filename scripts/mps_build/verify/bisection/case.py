@@ -13,6 +13,7 @@ from mps_build.common.errors import MpsBuildError, UsageError
 from mps_build.common.records.device_record import Case
 
 from .. import Verification, VerifyRequest
+from ..device_suite import DeviceSuite
 from .runner import Answer, Prepared
 
 
@@ -48,7 +49,7 @@ class CaseJudge:
         with (place / "console.log").open("a", encoding="utf-8") as file:
             console = Console(rich=RichConsole(file=file, width=200))
             try:
-                record = Verification(request, console).run()
+                record = Verification(request, console, DeviceSuite(request)).run()
             except UsageError as error:
                 if "no case is called" in str(error):
                     raise UsageError(f"the suite has no case {self.case}", hint=error.hint) from error

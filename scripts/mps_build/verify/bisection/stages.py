@@ -14,8 +14,7 @@ from ...common.errors import UsageError
 from ...common.reporter import Reporter
 from ...common.wheels.nightly import index_arguments
 from ...common.workspace import remove_tree
-from ..facts import observe_host
-from ..target.diagnosis import host_obstacle
+from ..target.diagnosis import host_obstacle, observe_host
 from . import report
 from .asked import Asked
 from .builder import Builder, own_builder

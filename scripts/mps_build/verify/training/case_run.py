@@ -9,9 +9,8 @@ from typing import Any
 
 from mps_build.common.records.device_record import Case, Result
 
-from ..suite.child import Limits
-from ..suite.outcomes import case_of_event
-from ..suite.run import JudgeText
+from ..suite.outcomes import JudgeText, case_of_event
+from ..suite.request import Limits
 from .child_report import ChildReport, run_and_report
 from .commands import Bench, run_name
 from .workloads import Workload

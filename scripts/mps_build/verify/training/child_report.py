@@ -10,9 +10,9 @@ from typing import Any
 from mps_build.common.errors import OwnFault
 from mps_build.common.process import Command
 
-from ..suite.child import ChildEnd, Limits, run_child
-from ..suite.outcomes import describe_end, last_lines, signal_name
-from ..suite.run import JudgeText
+from ..suite.child import ChildEnd, run_child
+from ..suite.outcomes import JudgeText, describe_end, last_lines, signal_name
+from ..suite.request import Limits
 
 # What a process may write and yet end with 0: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})

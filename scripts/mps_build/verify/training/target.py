@@ -12,10 +12,9 @@ from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, capture
 
-from ..target.interpreter import Interpreter
+from ..target.environments import EnvironmentStore
+from ..target.interpreter import Interpreter, SuiteEnviron
 from ..target.resolve import Target, prepare_target
-from ..target.shop import Shop
-from ..target.variables import SuiteEnviron
 from .training_request import TrainingRequest
 from .versions import Versions, choose, installed_fault, refuse_old_torch
 
@@ -33,7 +32,7 @@ print(json.dumps(found))
 """
 
 
-def prepare_training_target(request: TrainingRequest, shop: Shop, table: Versions) -> Target:
+def prepare_training_target(request: TrainingRequest, store: EnvironmentStore, table: Versions) -> Target:
     """Return the Python that runs the workloads.
 
     Raises:
@@ -41,23 +40,23 @@ def prepare_training_target(request: TrainingRequest, shop: Shop, table: Version
         BuildEnvironmentError: pip cannot install them, or an interpreter that is not ours lacks one.
     """
     if request.target is None:
-        return _found(request, shop, table)
+        return _found(request, store, table)
 
     def libraries(wheel: Path, python: Interpreter) -> tuple[str, ...]:
         version = str(parse_wheel_filename(wheel.name)[1])
         chosen = choose(table, torch=version, python=python.short, asked=request.asked_versions)
         return chosen.requirements(request.parts)
 
-    return prepare_target(request, shop, extras=libraries)
+    return prepare_target(request, store, extras=libraries)
 
 
-def _found(request: TrainingRequest, shop: Shop, table: Versions) -> Target:
+def _found(request: TrainingRequest, store: EnvironmentStore, table: Versions) -> Target:
     if request.asked_versions:
         raise UsageError(
             "--accelerate and --transformers choose what is installed, and nothing is installed into --python",
             hint="name a wheel or a requirement as well: verify_training -- torch==2.13.0 --transformers 5.23.0",
         )
-    target = prepare_target(request, shop, pytest=False)
+    target = prepare_target(request, store, pytest=False)
     version = target.document.get("version")
     refuse_old_torch(table, version)
     installed = _installed(target.interpreter, target.environ)

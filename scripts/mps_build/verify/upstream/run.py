@@ -15,8 +15,9 @@ from mps_build.common.cores import with_share
 from mps_build.common.errors import OwnFault
 from mps_build.common.process import Command
 
-from ..suite.child import ChildEnd, Limits, run_child
+from ..suite.child import ChildEnd, run_child
 from ..suite.outcomes import describe_end, is_orderly, last_lines
+from ..suite.request import Limits
 from .outcomes import Asked, read_outcomes, write_outcome
 from .tests import patterns_of
 

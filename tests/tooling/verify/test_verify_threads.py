@@ -19,7 +19,7 @@ from mps_build.common.process import Command
 from mps_build.common.records.device_record import Case, Concurrency, Estimate
 from mps_build.kernels.execution import servers, verify_all
 from mps_build.verify import device_suite, progress
-from mps_build.verify.bisection import predicate
+from mps_build.verify.bisection import answers
 from mps_build.verify.bisection.runner import Prepared
 from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.progress import Load, Progress, likely_cause
@@ -207,7 +207,7 @@ def test_a_simulated_program_is_told_the_quota(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("quota_of_two")
 def test_a_question_of_bisect_is_told_the_quota(tmp_path: Path) -> None:
     argv = ("sh", "-c", f'echo "$OMP_NUM_THREADS" >{tmp_path}/told')
-    asked = predicate.Predicate(argv=argv, seconds=30, log=tmp_path / "log", environ=os.environ)
+    asked = answers.Predicate(argv=argv, seconds=30, log=tmp_path / "log", environ=os.environ)
 
     assert asked.ask(Prepared(subject="2.6.0")).word == "good"
     assert (tmp_path / "told").read_text() == "2\n"

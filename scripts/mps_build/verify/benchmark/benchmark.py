@@ -25,12 +25,28 @@ from ..target.diagnosis import HostFacts, judge_text_on
 from ..target.environments import EnvironmentStore
 from ..target.resolve import Target, prepare_target
 from ..verdict import Judged
-from .benchmark_request import QUICK_SECONDS, BenchmarkRequest
-from .judging import END_OF_INTERRUPTION, is_caught, judge, run_flags
-from .measuring import Event, Measured, MeasureRequest, events_in, measure
-from .resuming import circumstances, key_of, left_behind
-from .rows import check_rows
-from .thermal import NOT_RECORDED, thermal_notes, thermal_state
+from .judging import (
+    END_OF_INTERRUPTION,
+    NOT_RECORDED,
+    check_rows,
+    is_caught,
+    judge,
+    run_flags,
+    thermal_notes,
+    thermal_state,
+)
+from .measuring import (
+    QUICK_SECONDS,
+    BenchmarkRequest,
+    Event,
+    Measured,
+    MeasureRequest,
+    circumstances,
+    events_in,
+    key_of,
+    left_behind,
+    measure,
+)
 
 _MEMORY_SHARE = 0.85
 

@@ -1,4 +1,4 @@
-"""Training as the work of a verification: each workload in processes of its own, and the cases that follow from it."""
+"""Training as the suite of a verification: each workload in processes of its own, and the cases that follow from it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,12 @@ from ..target.diagnosis import judge_text_on
 from ..target.environments import EnvironmentStore
 from ..target.resolve import Target, wanted_version
 from ..verification import RunContext
-from . import command_cases
-from .case_run import CaseRun
-from .child_report import ChildReport, run_and_report
+from . import judgement
+from .children import CaseRun, ChildReport, run_and_report
 from .commands import Bench, run_name, script_environ, training_environ
-from .judgement import judge_training
-from .processes import judge_processes, not_applicable
-from .target import prepare_training_target
-from .training_request import TrainingRequest
-from .versions import load_versions, refuse_old_torch
-from .workloads import REAL_WEIGHTS, Workload
+from .judgement import judge_processes, judge_training, not_applicable
+from .libraries import load_versions, prepare_training_target, refuse_old_torch
+from .request import REAL_WEIGHTS, TrainingRequest, Workload
 
 _COMMAND_SECONDS = 240.0
 _HINT = "each run's log and its events lie beside the record; docs/verify/promises describes each case"
@@ -129,16 +125,16 @@ class _Session:
     def _accelerate(self, bench: Bench) -> Bench:
         """Ask the command itself; return the bench with the config that the launches take."""
         env = capture(bench.env(), timeout_seconds=_COMMAND_SECONDS)
-        self._add(command_cases.judge_env(env))
+        self._add(judgement.judge_env(env))
         answer = capture(bench.config_default(), timeout_seconds=_COMMAND_SECONDS)
-        found = command_cases.read_config(self.context.folder / "hf_home")
+        found = judgement.read_config(self.context.folder / "hf_home")
         config = found[1] if found else None
         self._remember(accelerate_env=env.stdout.strip(), accelerate_config=config)
-        self._add(command_cases.judge_config(answer, config, self.request.device))
+        self._add(judgement.judge_config(answer, config, self.request.device))
         if config is None:
             return bench
         path = self.context.folder / "launch_config.json"
-        return bench.with_config(command_cases.write_launch_config(config, path, device=self.request.device))
+        return bench.with_config(judgement.write_launch_config(config, path, device=self.request.device))
 
     def _training(self, workload: Workload, bench: Bench) -> None:
         bench.exchange(workload).mkdir(parents=True, exist_ok=True)

@@ -16,9 +16,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.driver import run_suite
-from mps_build.verify.suite.suite_request import SuiteRequest, suite_command
+from mps_build.verify.suite.request import Limits, SuiteRequest, suite_command
 from shared.record import record
 from stand_in_suite import write_suite
 

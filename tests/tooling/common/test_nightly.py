@@ -113,7 +113,7 @@ def test_verify_mps_asks_for_the_nightly_of_this_python(
 
     monkeypatch.setattr(resolve, "make_environment", stop)
     monkeypatch.setattr(
-        "mps_build.verify.target.fetched_wheel.own_pip", lambda _: (sys.executable, "-m", "pip")
+        "mps_build.verify.target.wheel.own_pip", lambda _: (sys.executable, "-m", "pip")
     )  # making our own takes 5 s
     status = main(
         "verify_mps", ["--nightly", "--index", str(index), "--device", "cpu", "--record", str(tmp_path / "r")]

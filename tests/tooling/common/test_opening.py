@@ -22,7 +22,7 @@ from mps_build.common.process import Command, capture, run_logged
 from mps_build.common.workspace import Workspace
 from mps_build.common.writable import refusal
 from mps_build.verify.bisection.state import load_state
-from mps_build.verify.target.fetched_wheel import sha256_of
+from mps_build.verify.target.wheel import sha256_of
 from waiting import LONGEST_SECONDS
 
 WHEEL = f"torch-2.6.0-{TAG}.whl"

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.records.device_record import Estimate
-from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.driver import run_suite
-from mps_build.verify.suite.run import SuiteRun
-from mps_build.verify.suite.suite_request import SuiteRequest
+from mps_build.verify.suite.outcomes import SuiteRun
+from mps_build.verify.suite.request import Limits, SuiteRequest
 from stand_in_suite import write_suite
 
 ON_THE_CPU = "os.environ['STAND_IN_DEVICE'] == 'cpu'"

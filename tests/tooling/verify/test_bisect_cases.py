@@ -11,8 +11,7 @@ from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case
 from mps_build.common.wheels.nightly import index_arguments
 from mps_build.verify.bisection import report
-from mps_build.verify.bisection.case import answer_of
-from mps_build.verify.bisection.predicate import Predicate
+from mps_build.verify.bisection.answers import Predicate, answer_of
 from mps_build.verify.bisection.runner import Prepared
 from mps_build.verify.bisection.search import standing
 from mps_build.verify.bisection.state import Probe, Stage, State

@@ -12,8 +12,7 @@ import pytest
 from git_history import git
 from mps_build import cli
 from mps_build.common.errors import UsageError
-from mps_build.verify.bisection.builder import own_builder
-from mps_build.verify.bisection.history import History
+from mps_build.verify.bisection.commits import History, own_builder
 from mps_build.verify.bisection.runner import Answer, Bisection, CannotTest, Prepared
 from mps_build.verify.bisection.search import Span
 from mps_build.verify.bisection.state import State

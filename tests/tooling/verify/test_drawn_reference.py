@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.driver import run_suite
-from mps_build.verify.suite.suite_request import SuiteRequest
+from mps_build.verify.suite.request import Limits, SuiteRequest
 from stand_in_drive import judge_text
 
 SUITE = Path(__file__).parents[3] / "tests" / "device"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import OwnFault
-from mps_build.verify.judgement import judge_run
+from mps_build.verify.verdict import judge_run
 from stand_in_drive import drive, outcomes
 
 SUITE = Path(__file__).parents[2] / "device"

@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 from mps_build.common.records.device_record import Case, Record, Torch
-from mps_build.verify.reports.embedded_suite import embed
 from mps_build.verify.reports.reduction import Asking, Reduction, reduce_case
-from mps_build.verify.reports.repro import render_issue, render_script
+from mps_build.verify.reports.repro import embed, render_issue, render_script
 
 ROOT = Path(__file__).parents[3]
 SUITE = ROOT / "tests" / "device"

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from mps_build.common.records.device_record import Case, Estimate
 from mps_build.verify import VerifyRequest
-from mps_build.verify.pace import Pace
-from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.estimates import Estimates, together
-from mps_build.verify.suite.run import SuiteRun
-from mps_build.verify.suite.suite_request import SuiteRequest, suite_command
+from mps_build.verify.progress import Pace
+from mps_build.verify.suite.driver import Estimates, together
+from mps_build.verify.suite.outcomes import SuiteRun
+from mps_build.verify.suite.request import Limits, SuiteRequest, suite_command
 from stand_in_drive import drive, outcomes
 
 

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 from mps_build.common.records.device_record import Case
 from mps_build.verify.device_suite import jobs_of
-from mps_build.verify.suite.beside import run_beside
-from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.jobs import Room
-from mps_build.verify.suite.run import OnCase, SuiteRun
-from mps_build.verify.suite.suite_request import SuiteRequest
-from mps_build.verify.verify_request import VerifyRequest
+from mps_build.verify.request import VerifyRequest
+from mps_build.verify.suite.driver import run_beside
+from mps_build.verify.suite.outcomes import OnCase, SuiteRun
+from mps_build.verify.suite.request import Limits, Room, SuiteRequest
 from stand_in_drive import DEATHS, drive, outcomes
 
 MANY = "".join(f"def test_{number}(): assert {number} != 5\n" for number in range(9))
@@ -63,12 +61,12 @@ def test_a_machine_at_fault_ends_all(tmp_path: Path) -> None:
 
 
 def test_an_interruption_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mps_build.verify.suite import beside
+    from mps_build.verify.suite import driver
 
     def broken(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(beside, "_sum_up", broken)
+    monkeypatch.setattr(driver, "_sum_up", broken)
     done = tmp_path / "done"
     slow = f"def test_b():\n    import pathlib, time; time.sleep(300)\n    pathlib.Path({str(done)!r}).touch()\n"
     with pytest.raises(KeyboardInterrupt):

@@ -20,9 +20,9 @@ from mps_build.simulation.official.interpreter import Interpreter
 from mps_build.simulation.official.metal_build import Metal
 from mps_build.simulation.official.metal_names import Lacking
 from mps_build.simulation.official.wheel import Wheel
-from mps_build.verify import VerifyRequest, official_suite
+from mps_build.verify import VerifyRequest, simulated_suites
 from mps_build.verify.device_suite import limits_of
-from mps_build.verify.official_suite import OfficialSuite
+from mps_build.verify.simulated_suites import OfficialSuite
 from small_wheels import write_wheel
 from stand_in_suite import write_python, write_suite
 
@@ -157,7 +157,7 @@ def test_a_python_of_ours_that_does_not_answer_is_our_fault(run: Run, monkeypatc
     def says_nothing(*_: object, **__: object) -> Interpreter:
         raise UsageError("does not answer as a Python")
 
-    monkeypatch.setattr(official_suite, "describe_interpreter", says_nothing)
+    monkeypatch.setattr(simulated_suites, "describe_interpreter", says_nothing)
 
     assert run()[1]["cause"] == "own_fault"
 

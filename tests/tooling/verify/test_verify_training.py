@@ -53,7 +53,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             monkeypatch.setattr(preparation, "observe_host", lambda recording: host)
         known = (SHIPPED / "known_issues.yaml").read_text()
         root = write_training_suite(tmp_path / "data", json.dumps(wrong or {}), known_issues=known)
-        monkeypatch.setattr("mps_build.verify.training.training_verification.data_root", lambda: root)
+        monkeypatch.setattr("mps_build.verify.training.suite.data_root", lambda: root)
         folder = tmp_path / f"python-{len(list(tmp_path.iterdir()))}"
         python = write_python(folder, json.dumps(TORCH | torch))
         add_libraries(folder / "site", json.dumps({"use_cpu": use_cpu}), versions)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.records.device_record import Case
-from mps_build.verify.suite.run import SuiteRun
+from mps_build.verify.suite.outcomes import SuiteRun
 from stand_in_drive import DEATHS, DEATHS_ANYWHERE, FAILS_BY_THE_PLANT, ON_THE_CPU, drive, outcomes
 from waiting import wait_until
 

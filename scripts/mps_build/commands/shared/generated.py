@@ -29,9 +29,7 @@ from mps_build.kernels.report.large import rules_table as large_table
 from mps_build.simulation.ledger import ledger_page
 from mps_build.simulation.official.page import imports_page
 from mps_build.verify.bisection.state import State
-from mps_build.verify.upstream.explanations import UpstreamExplanations, load_upstream_explanations
-from mps_build.verify.upstream.page import upstream_page
-from mps_build.verify.upstream.summary import Summary
+from mps_build.verify.upstream.summary import Summary, UpstreamExplanations, load_upstream_explanations, upstream_page
 
 from .catalogue import COMMANDS
 from .parser import module_of

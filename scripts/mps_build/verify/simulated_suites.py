@@ -1,29 +1,64 @@
-"""The device suite over a macOS wheel on Linux: its own machine code and Metal kernels, over the software Metal."""
+"""The device suite over a simulated device on Linux: PyTorch's own MPS host code, or a macOS wheel itself."""
 
 from __future__ import annotations
 
 import os
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 
 from packaging.version import Version
 
+from mps_build.common.cores import usable_cores
 from mps_build.common.errors import OwnFault, UsageError
 from mps_build.common.records.device_record import FAILED, Case, Simulated, WheelFile
 from mps_build.simulation.official import session
+from mps_build.simulation.session import provide, simulated_environ
 
-from .facts import audited_kind
-from .simulated_suite import SimulatedSuite
-from .suite.child import Limits
-from .suite.run import SuiteRun
-from .target.interpreter import describe_interpreter, the_one_torch
-from .target.kept_environment import PYTEST
+from .device_suite import DeviceSuite
+from .request import VerifyRequest
+from .suite.outcomes import SuiteRun
+from .suite.request import Limits
+from .target.environments import PYTEST, EnvironmentStore
+from .target.interpreter import SuiteEnviron, describe_interpreter, suite_environ, the_one_torch
 from .target.resolve import Target
-from .target.shop import Shop
-from .target.variables import SuiteEnviron, suite_environ
-from .verify_request import VerifyRequest
-from .work import Setting
+from .target.wheel import audited_kind
+from .verification import RunContext
+
+
+class SimulatedSuite(DeviceSuite):
+    """The same files and children, in the simulated interpreter."""
+
+    def __init__(self, request: VerifyRequest, simulated: Simulated) -> None:
+        super().__init__(request)
+        self.simulated = simulated
+
+    def make_target(self, store: EnvironmentStore) -> Target:
+        """Return the simulated interpreter; it is built first where it is not there yet.
+
+        Raises:
+            SourceError, HostError, BuildEnvironmentError, PatchError, CompileError: it cannot be built here.
+        """
+        built = provide(
+            self.simulated.release,
+            source=Path(self.simulated.source) if self.simulated.source else None,
+            torch=self.simulated.torch,
+            offline=store.offline,
+            jobs=usable_cores(),
+            trust=store.trust,
+            reporter=store.reporter,
+        )
+        caller = suite_environ(os.environ)
+        # The session's own path stays out, as `simulate` keeps it out.
+        passed = {name: value for name, value in os.environ.items() if name == "MPS_BUILD_CALLER_PATH"}
+        variables = simulated_environ(built, macos=self.simulated.macos, environ={**caller.variables, **passed})
+        environ = SuiteEnviron(variables=variables, kept=caller.kept, removed=caller.removed)
+        interpreter = describe_interpreter(built.root.python, environ=variables)
+        folder, version = the_one_torch(interpreter)
+        document = {**self.request.asked(), "torch": str(folder), "version": version, "library": str(built.library)}
+        return Target(interpreter=interpreter, environ=environ, document=document)
+
 
 _BEFORE_3_11 = ("exceptiongroup", "tomli")  # what pytest needs there
 # What the loader says of a function of macOS that nothing here gives, and the Metal of a server that has ended.
@@ -60,7 +95,7 @@ class OfficialSuite(SimulatedSuite):
         session.check(self._asked)
         super().check()
 
-    def run(self, setting: Setting) -> None:
+    def run(self, context: RunContext) -> None:
         """Run the cases in children; what failed below the wheel is our fault, and no answer of the wheel's.
 
         Raises:
@@ -69,14 +104,14 @@ class OfficialSuite(SimulatedSuite):
 
         def on_case(suite_run: SuiteRun, case: Case) -> None:
             case = suite_run.cases[-1] = _judged_below(case)
-            setting.on_case(suite_run, case)
+            context.on_case(suite_run, case)
 
-        super().run(replace(setting, on_case=on_case))
+        super().run(replace(context, on_case=on_case))
 
-    def _sum_up(self, setting: Setting) -> None:
+    def _sum_up(self, context: RunContext) -> None:
         # Once more: an outcome may have been taken back, and parts beside each other are put together at the end.
-        setting.run.cases = [_judged_below(case) for case in setting.run.cases]
-        super()._sum_up(setting)
+        context.run.cases = [_judged_below(case) for case in context.run.cases]
+        super()._sum_up(context)
 
     def limits(self) -> Limits:
         """Return what a child may take: an emulator's slowness is not a case's fault, nor the wheel's."""
@@ -88,17 +123,17 @@ class OfficialSuite(SimulatedSuite):
             end_seconds=limits.end_seconds * _SLOWER,
         )
 
-    def make_target(self, shop: Shop) -> Target:
+    def make_target(self, store: EnvironmentStore) -> Target:
         """Return the wheel's Python with pytest beside it; the kernel server runs from here on.
 
         Raises:
             SourceError, BuildEnvironmentError, CompileError: a part could not be had.
             OwnFault: the wheel cannot be imported here.
         """
-        ready = session.prepare(self._asked, shop.reporter)
+        ready = session.prepare(self._asked, store.reporter)
         # pip reads conditions for its own Python, not for the one that it fetches for.
         older = _BEFORE_3_11 if Version(ready.interpreter.version) < Version("3.11") else ()
-        pytest = session.packages_beside(ready, (*PYTEST, *older), shop.reporter)
+        pytest = session.packages_beside(ready, (*PYTEST, *older), store.reporter)
         caller = suite_environ(os.environ)
         # As SimulatedSuite: the session's own path stays out.
         passed = {name: value for name, value in os.environ.items() if name == "MPS_BUILD_CALLER_PATH"}

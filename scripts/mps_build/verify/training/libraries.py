@@ -1,19 +1,28 @@
-"""Which Accelerate and Transformers go with a torch and a Python: versions.yaml, and what is said where none does."""
+"""Which Accelerate and Transformers go with a torch, and the Python that has them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import SpecifierSet
+from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from mps_build.common import strict_yaml
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import BuildEnvironmentError, UsageError
+from mps_build.common.json_text import parse_json
 from mps_build.common.known_issues import Range, Text
+from mps_build.common.process import Command, capture
+
+from ..target.environments import EnvironmentStore
+from ..target.interpreter import Interpreter, SuiteEnviron
+from ..target.resolve import Target, prepare_target
+from .request import TrainingRequest
 
 TABLE = Path(__file__).with_name("versions.yaml")
 LIBRARIES = ("accelerate", "transformers")
@@ -245,3 +254,90 @@ def table_rows(table: Versions, pythons: dict[str, tuple[str, ...]]) -> list[tup
             groups.setdefault((chosen.accelerate, chosen.transformers), []).append(python)
         rows += [(torch, ", ".join(group), *chosen) for chosen, group in groups.items()]
     return rows
+
+
+_NEEDED = {"accelerate": ("accelerate", "scikit-learn"), "transformers": ("accelerate", "transformers")}
+_ASK = """
+import json
+from importlib import metadata
+found = {}
+for name in ("accelerate", "transformers", "scikit-learn", "numpy"):
+    try:
+        found[name] = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        found[name] = None
+print(json.dumps(found))
+"""
+
+
+def prepare_training_target(request: TrainingRequest, store: EnvironmentStore, table: Versions) -> Target:
+    """Return the Python that runs the workloads.
+
+    Raises:
+        UsageError: torch or Python is too old for the libraries; or what `verify_mps` refuses.
+        BuildEnvironmentError: pip cannot install them, or an interpreter that is not ours lacks one.
+    """
+    if request.target is None:
+        return _found(request, store, table)
+
+    def libraries(wheel: Path, python: Interpreter) -> tuple[str, ...]:
+        version = str(parse_wheel_filename(wheel.name)[1])
+        chosen = choose(table, torch=version, python=python.short, asked=request.asked_versions)
+        return chosen.requirements(request.parts)
+
+    return prepare_target(request, store, extras=libraries)
+
+
+def _found(request: TrainingRequest, store: EnvironmentStore, table: Versions) -> Target:
+    if request.asked_versions:
+        raise UsageError(
+            "--accelerate and --transformers choose what is installed, and nothing is installed into --python",
+            hint="name a wheel or a requirement as well: verify_training -- torch==2.13.0 --transformers 5.23.0",
+        )
+    target = prepare_target(request, store, pytest=False)
+    version = target.document.get("version")
+    refuse_old_torch(table, version)
+    installed = _installed(target.interpreter, target.environ)
+    _check_installed(request, table, target.interpreter, version, installed)
+    return replace(target, document={**target.document, "libraries": dict(installed)})
+
+
+def _installed(interpreter: Interpreter, environ: SuiteEnviron) -> Mapping[str, str | None]:
+    answer = capture(Command(argv=(str(interpreter.executable), "-c", _ASK), environ=environ.variables))
+    try:
+        found: dict[str, str | None] = parse_json(answer.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError) as error:
+        raise UsageError(f"{interpreter.executable}: does not say what is installed: {answer.stderr[-300:]}") from error
+    return found
+
+
+def _check_installed(
+    request: TrainingRequest,
+    table: Versions,
+    interpreter: Interpreter,
+    torch: str | None,
+    installed: Mapping[str, str | None],
+) -> None:
+    """Refuse an environment that lacks a library, or has one that is too new for its torch."""
+    needed = dict.fromkeys(name for part in request.parts for name in _NEEDED[part])
+    missing = [name for name in needed if not installed.get(name)]
+    if missing:
+        wanted = dict.fromkeys(missing)
+        if torch is not None:
+            chosen = choose(table, torch=torch, python=interpreter.short)
+            versions = {"accelerate": chosen.accelerate, "transformers": chosen.transformers}
+            wanted = dict.fromkeys(f"{name}=={versions[name]}" if name in versions else name for name in missing)
+        raise BuildEnvironmentError(
+            f"{interpreter.executable}: has no {', '.join(missing)} (nothing is installed into it)",
+            hint=f"{interpreter.executable} -m pip install {' '.join(wanted)}; or have an environment made: "
+            "verify_training -- torch==2.13.0",
+        )
+    versions = {name: version for name in ("accelerate", "transformers") if (version := installed.get(name))}
+    if "transformers" not in request.parts:
+        versions.pop("transformers", None)
+    if torch is not None:
+        fault = installed_fault(table, torch=torch, python=interpreter.short, versions=versions)
+        if fault is not None:
+            raise UsageError(
+                f"{interpreter.executable}: {fault}", hint="install the version that fits, or a newer torch"
+            )

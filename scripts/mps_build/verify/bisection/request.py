@@ -1,4 +1,4 @@
-"""The question of a bisection: its two ends, how a subject is judged, and where subjects come from."""
+"""What a bisection is to find: its two ends, how a subject is judged, and where subjects come from."""
 
 from __future__ import annotations
 

@@ -1,16 +1,19 @@
-"""The record in the making: what is known so far, at any moment."""
+"""The record of a verification while it is made: what is known so far, at any moment."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from fnmatch import fnmatchcase
 from typing import Any
 
 from mps_build import __version__
 from mps_build.common.known_issues import Issue
 from mps_build.common.records.device_record import (
+    Case,
     Concurrency,
     Estimate,
     Explanations,
@@ -21,13 +24,13 @@ from mps_build.common.records.device_record import (
     Torch,
 )
 
-from .judgement import Judged, count
-from .suite.run import SuiteRun
-from .verify_request import VerifyRequest
+from .request import VerifyRequest
+from .suite.outcomes import SuiteRun
+from .verdict import Judged, count
 
 
 @dataclass(slots=True)
-class Draft:
+class RecordBuilder:
     """What the record will say, as far as it is known."""
 
     host: Mapping[str, Any] = field(default_factory=dict)
@@ -111,3 +114,23 @@ def _known_issue(row: Issue) -> KnownIssue:
         fixed_by=row.fixed_by,
         cases=row.cases or (),
     )
+
+
+def summed_up(cases: Iterable[Case], rows: Iterable[Issue]) -> Explanations:
+    """Return how many cases are wrong by bugs, by limits of the simulation, and by nothing that is known."""
+    every = tuple(cases)
+    limits = {row.id for row in rows if row.kind == "limit"}
+    kinds = Counter("limit" if case.known_issue in limits else "bug" for case in every if case.outcome == "known")
+    return Explanations(bug=kinds["bug"], limit=kinds["limit"], unexplained=sum(case.is_new for case in every))
+
+
+def unmet(cases: Sequence[Case], rows: Iterable[Issue]) -> tuple[str, ...]:
+    """Return the rows of whose cases some ran, and none was wrong as the row says; one that is flaky may be unmet."""
+    met = {case.known_issue for case in cases if case.outcome == "known"}
+    ran = [case.id for case in cases if case.outcome != "skipped"]
+    return tuple(row.id for row in rows if row.outcome != "flaky" and row.id not in met and _has_run(row, ran))
+
+
+def _has_run(row: Issue, ran: Iterable[str]) -> bool:
+    patterns = [*(row.cases or ()), *row.drawn]
+    return any(fnmatchcase(case_id, pattern) for case_id in ran for pattern in patterns)

@@ -1,4 +1,4 @@
-"""Training as the work of a verification: each workload in processes of its own, and the cases that follow from it."""
+"""Training as the suite of a verification: each workload in processes of its own, and the cases that follow from it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,17 @@ from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.device_record import FAILED, Case, Concurrency
 
 from ..device_suite import limits_of
-from ..facts import judge_text_on
 from ..suite.outcomes import known_row
+from ..target.diagnosis import judge_text_on
+from ..target.environments import EnvironmentStore
 from ..target.resolve import Target, wanted_version
-from ..target.shop import Shop
-from ..work import Setting
-from . import command_cases
-from .case_run import CaseRun
-from .child_report import ChildReport, run_and_report
+from ..verification import RunContext
+from . import judgement
+from .children import CaseRun, ChildReport, run_and_report
 from .commands import Bench, run_name, script_environ, training_environ
-from .judgement import judge_training
-from .processes import judge_processes, not_applicable
-from .target import prepare_training_target
-from .training_request import TrainingRequest
-from .versions import load_versions, refuse_old_torch
-from .workloads import REAL_WEIGHTS, Workload
+from .judgement import judge_processes, judge_training, not_applicable
+from .libraries import load_versions, prepare_training_target, refuse_old_torch
+from .request import REAL_WEIGHTS, TrainingRequest, Workload
 
 _COMMAND_SECONDS = 240.0
 _HINT = "each run's log and its events lie beside the record; docs/verify/promises describes each case"
@@ -46,7 +42,7 @@ class Training:
 
     def __init__(self, request: TrainingRequest) -> None:
         self.request = request
-        self.suite = data_root() / "tests" / "training"
+        self.root = data_root() / "tests" / "training"
         self.table = load_versions()
 
     def check(self) -> None:
@@ -60,55 +56,55 @@ class Training:
         self.request.check_script()
         refuse_old_torch(self.table, wanted_version(self.request), self.request.asked_versions)
         scripts = {workload.script for workload in workloads if workload.script}
-        if missing := sorted(name for name in scripts if not (self.suite / name).is_file()):
+        if missing := sorted(name for name in scripts if not (self.root / name).is_file()):
             raise UsageError(
-                f"{self.suite}: lacks {', '.join(missing)}", hint="reinstall mps-build: a file of it is missing"
+                f"{self.root}: lacks {', '.join(missing)}", hint="reinstall mps-build: a file of it is missing"
             )
 
-    def make_target(self, shop: Shop) -> Target:
+    def make_target(self, store: EnvironmentStore) -> Target:
         """Return the Python under test, with the libraries in it."""
-        return prepare_training_target(self.request, shop, self.table)
+        return prepare_training_target(self.request, store, self.table)
 
-    def run(self, setting: Setting) -> None:
+    def run(self, context: RunContext) -> None:
         """Run the workloads in order, until one says that the machine is at fault or a plant is caught."""
-        home = setting.folder / "hf_home"
+        home = context.folder / "hf_home"
         home.mkdir(parents=True, exist_ok=True)
         request, program = self.request, self.request.script
-        given, device = within_quota(setting.target.environ.variables), request.device
+        given, device = within_quota(context.target.environ.variables), request.device
         cores = usable_cores()
-        setting.draft.concurrency = Concurrency(cores=cores, processes=1, threads=threads_set(given) or cores)
+        context.builder.concurrency = Concurrency(cores=cores, processes=1, threads=threads_set(given) or cores)
         environ = (
             script_environ(given, own=os.environ, device=device)
             if program
             else training_environ(given, home=home, device=device)
         )
         bench = Bench(
-            python=setting.target.interpreter.executable,
+            python=context.target.interpreter.executable,
             environ=environ,
             program=(str(program.absolute()), *request.script_arguments) if program else (),
-            scripts=self.suite,
-            folder=setting.folder,
+            scripts=self.root,
+            folder=context.folder,
             device=device,
-            force_cpu=device == "cpu" and setting.host.system == "Darwin",
+            force_cpu=device == "cpu" and context.host.system == "Darwin",
             plant=request.absolute_plant,
         )
-        session, workloads = _Session(request, setting), request.workloads()
+        session, workloads = _Session(request, context), request.workloads()
         try:
             for number, workload in enumerate(workloads, start=1):
-                setting.console.started(f"{number}/{len(workloads)} {workload.name}", unit="cases")
+                context.console.started(f"{number}/{len(workloads)} {workload.name}", unit="cases")
                 bench = session.run(workload, bench)
         except _Stopped:
             pass
-        setting.console.done()
+        context.console.done()
 
 
 class _Session:
     """One run of the workloads: what they share, and what has been found."""
 
-    def __init__(self, request: TrainingRequest, setting: Setting) -> None:
-        self.request, self.setting = request, setting
-        self._known: Sequence[Mapping[str, Any]] = as_suite_reads_them(setting.known)
-        self._judge_text = judge_text_on(setting.host, setting.draft.torch.version)
+    def __init__(self, request: TrainingRequest, context: RunContext) -> None:
+        self.request, self.context = request, context
+        self._known: Sequence[Mapping[str, Any]] = as_suite_reads_them(context.known)
+        self._judge_text = judge_text_on(context.host, context.builder.torch.version)
         self._limits = limits_of(request)
         self._reference_runs: dict[str, ChildReport] = {}
 
@@ -129,16 +125,16 @@ class _Session:
     def _accelerate(self, bench: Bench) -> Bench:
         """Ask the command itself; return the bench with the config that the launches take."""
         env = capture(bench.env(), timeout_seconds=_COMMAND_SECONDS)
-        self._add(command_cases.judge_env(env))
+        self._add(judgement.judge_env(env))
         answer = capture(bench.config_default(), timeout_seconds=_COMMAND_SECONDS)
-        found = command_cases.read_config(self.setting.folder / "hf_home")
+        found = judgement.read_config(self.context.folder / "hf_home")
         config = found[1] if found else None
         self._remember(accelerate_env=env.stdout.strip(), accelerate_config=config)
-        self._add(command_cases.judge_config(answer, config, self.request.device))
+        self._add(judgement.judge_config(answer, config, self.request.device))
         if config is None:
             return bench
-        path = self.setting.folder / "launch_config.json"
-        return bench.with_config(command_cases.write_launch_config(config, path, device=self.request.device))
+        path = self.context.folder / "launch_config.json"
+        return bench.with_config(judgement.write_launch_config(config, path, device=self.request.device))
 
     def _training(self, workload: Workload, bench: Bench) -> None:
         bench.exchange(workload).mkdir(parents=True, exist_ok=True)
@@ -155,10 +151,10 @@ class _Session:
         self._stop_if(run)
 
     def _run_one(self, workload: Workload, bench: Bench, which: Any) -> ChildReport:
-        self.setting.console.line(f"{workload.name}: on {self.request.device if which == 'device' else 'the CPU'}")
+        self.context.console.line(f"{workload.name}: on {self.request.device if which == 'device' else 'the CPU'}")
         report = run_and_report(
             bench.training(workload, which),
-            folder=self.setting.folder,
+            folder=self.context.folder,
             name=run_name(workload, which),
             limits=self._limits,
             judge_text=self._judge_text,
@@ -188,12 +184,12 @@ class _Session:
             return
         report = run_and_report(
             replace(bench, environ=with_share(bench.environ, 2)).processes(workload),  # two on one device
-            folder=self.setting.folder,
+            folder=self.context.folder,
             name=run_name(workload, "device"),
             limits=replace(self._limits, start_seconds=180.0),
             judge_text=self._judge_text,
         )
-        log = self.setting.folder / f"{run_name(workload, 'device')}.log"
+        log = self.context.folder / f"{run_name(workload, 'device')}.log"
         self._add(judge_processes(workload, report, log.read_text(encoding="utf-8", errors="replace")))
 
     # The cases and what the record says of the libraries.
@@ -205,40 +201,40 @@ class _Session:
             case = case.model_copy(update={"outcome": "known", "known_issue": str(row["id"])})
         elif row is not None and case.outcome == "passed" and row["outcome"] != "flaky":
             case = case.model_copy(update={"outcome": "unexpected_pass", "known_issue": str(row["id"])})
-        self.setting.run.cases.append(case)
-        self.setting.run.bad += case.outcome in FAILED
-        self.setting.on_case(self.setting.run, case)
+        self.context.run.cases.append(case)
+        self.context.run.bad += case.outcome in FAILED
+        self.context.on_case(self.context.run, case)
         if self.request.plant and case.outcome in FAILED and self._is_catch(case, hits):
-            self.setting.run.caught = True
+            self.context.run.caught = True
             raise _Stopped
 
     def _is_catch(self, case: Case, hits: int | None) -> bool:
         """Say whether the plant can have done it; a process that died took the count of its hits with it."""
-        return case.outcome != "failed" or (self.setting.run.plant_hits if hits is None else hits) != 0
+        return case.outcome != "failed" or (self.context.run.plant_hits if hits is None else hits) != 0
 
     def _stop_if(self, report: ChildReport) -> None:
         """End the run where the machine is at fault, as the device suite does."""
         if report.stop and report.category is not None:
-            self.setting.run.stopped = report.category
+            self.context.run.stopped = report.category
             raise _Stopped
 
     def _count_hits(self, report: ChildReport) -> None:
         for event in report.all("plant"):
             if event.get("hits") is not None:
-                self.setting.run.plant_hits = (self.setting.run.plant_hits or 0) + int(event["hits"])
+                self.context.run.plant_hits = (self.context.run.plant_hits or 0) + int(event["hits"])
 
     def _remember_session(self, report: ChildReport) -> None:
         session = report.last("session")
         if session is not None:
-            self.setting.run.threads = session.get("threads") or self.setting.run.threads
+            self.context.run.threads = session.get("threads") or self.context.run.threads
             kept = {name: value for name, value in session.items() if name not in ("event", "output_bytes", "fallback")}
             self._remember(libraries={**self._training_facts().get("libraries", {}), **kept})
 
     def _training_facts(self) -> dict[str, Any]:
-        return dict(self.setting.draft.environment.get("training") or {})
+        return dict(self.context.builder.environment.get("training") or {})
 
     def _remember(self, **facts: Any) -> None:
-        self.setting.draft.environment = {
-            **self.setting.draft.environment,
+        self.context.builder.environment = {
+            **self.context.builder.environment,
             "training": {**self._training_facts(), **facts},
         }

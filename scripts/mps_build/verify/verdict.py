@@ -23,7 +23,7 @@ from mps_build.common.errors import (
 )
 from mps_build.common.records.device_record import Case, Verdict
 
-from .suite.run import SuiteRun
+from .suite.outcomes import SuiteRun
 
 _SHOWN = 5
 _STOPS: dict[str, type[MpsBuildError]] = {

@@ -48,7 +48,7 @@ OWN = re.compile(
 
 
 def main() -> int:
-    """Run each release, print its row, and write the page if it was asked for."""
+    """Run each release, print its row, and write the page if `--write` is given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("releases", metavar="VERSION", nargs="*", default=list(RELEASES))
     parser.add_argument("--write", action="store_true", help=f"write {RECORD.relative_to(ROOT)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from mps_build.build.steps.check_host import check_host
 from mps_build.common.errors import HostError
 from mps_build.host.host import observe
 from mps_build.host.macos.parsers import parse_probe
@@ -14,6 +13,7 @@ from mps_build.host.recordings.recording import RecordedProbe, Recording, record
 from mps_build.host.requirements.buildability import buildability_of, unlocked_by
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.toolchain import xcode_toolchain
+from mps_build.wheel_build.steps.check_host import check_host
 from recorded_probes import (
     HOSTS,
     MAC,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mps_build.build.mm.compiler import Checker, find_zig
-from mps_build.build.mm.tree import MpsTree
-from mps_build.build.objc import write_frameworks
+from mps_build.wheel_build.mm.compiler import Checker, find_zig
+from mps_build.wheel_build.mm.tree import MpsTree
+from mps_build.wheel_build.objc import write_frameworks
 
 
 def bare_checker(folder: Path, *flags: str, target: str) -> Checker:

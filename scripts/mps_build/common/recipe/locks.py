@@ -109,7 +109,7 @@ def render_lock(chosen: Iterable[Chosen], *, requirements: Sequence[str], python
         blocks.append(" \\\n    ".join(lines))
     body = "\n".join(blocks) + "\n"
     return (
-        f"# StepResult by `nox -s lock`, for Python {python}, macOS arm64 and Linux; not to be edited.\n"
+        f"# Made by `nox -s lock`, for Python {python}, macOS arm64 and Linux; not to be edited.\n"
         f"# inputs: {inputs_digest(requirements, python)}\n"
         f"# content: {_content_digest(body)}\n{body}"
     )

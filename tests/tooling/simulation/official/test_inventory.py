@@ -10,14 +10,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mps_build.build import objc
-from mps_build.build.objc.stubs import imports_of, known_releases
 from mps_build.inspection.audit.linked_names import Import
 from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.official.build import LOADER, loader_sources
 from mps_build.simulation.official.inventory import lacking, method_names, names_of, take
 from mps_build.simulation.official.metal_build import read_with
 from mps_build.simulation.official.table import SYSTEM, bindings_source, read_table, symbol_of, thunks_source
+from mps_build.wheel_build import objc
+from mps_build.wheel_build.objc.stubs import imports_of, known_releases
 
 _METAL = "/System/Library/Frameworks/Metal.framework/Versions/A/Metal"
 _FOUNDATION = "/System/Library/Frameworks/CoreFoundation.framework/Versions/A/CoreFoundation"

@@ -17,8 +17,8 @@ from mps_build.common.wheels.wheel_file import read_wheel
 from mps_build.simulation.official import session
 from mps_build.simulation.official.build import Below
 from mps_build.simulation.official.interpreter import Interpreter
+from mps_build.simulation.official.inventory import Lacking
 from mps_build.simulation.official.metal_build import Metal
-from mps_build.simulation.official.metal_names import Lacking
 from mps_build.simulation.official.wheel import Wheel
 from mps_build.verify import VerifyRequest, simulated_suites
 from mps_build.verify.device_suite import limits_of

@@ -1,14 +1,17 @@
-/* Characters, locales, texts. The one locale is C's: what a process of macOS starts with. */
+/* C's own library where macOS has other values: characters and locales, error numbers, mathematics. */
 #define _GNU_SOURCE
 #include "system.h"
+#include <complex.h>
 #include <ctype.h>
 #include <locale.h>
+#include <math.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <time.h>
 #include <wchar.h>
 #include <wctype.h>
 
-/* --- the table that isalpha and its like of macOS' headers look into --- */
+/* --- characters: the one locale is C's, what a process of macOS starts with; the table of isalpha and its like --- */
 
 enum { ALPHA = 0x100, CONTROL = 0x200, DIGIT = 0x400, GRAPH = 0x800, LOWER = 0x1000, PUNCTUATION = 0x2000, SPACE = 0x4000,
        UPPER = 0x8000, HEXADECIMAL = 0x10000, BLANK = 0x20000, PRINTED = 0x40000 };
@@ -31,7 +34,7 @@ static uint32_t type_of(int c) {
     return type;
 }
 
-/* isalpha and its like follow the process' locale, which is another's: only ASCII is asked. */
+/* isalpha and its like follow the process' locale, which is another's: only ASCII is looked at. */
 static int lower_of(int c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
 static int upper_of(int c) { return c >= 'a' && c <= 'z' ? c - 32 : c; }
 
@@ -178,3 +181,107 @@ void darwin_memset_pattern16(void *to, const void *pattern, size_t size) {
 void *darwin_catopen(const char *name, int flag) { (void)name, (void)flag; errno = ENOENT; return (void *)-1; }
 char *darwin_catgets(void *catalogue, int set, int number, const char *text) { (void)catalogue, (void)set, (void)number; return (char *)text; }
 int darwin_catclose(void *catalogue) { (void)catalogue; return 0; }
+
+/* --- errno, by macOS' numbers --- */
+
+/* Those from 1 to 34 are equal, but 11; {macOS, Linux}. */
+static const short numbers[][2] = {
+    {11, EDEADLK}, {35, EAGAIN}, {36, EINPROGRESS}, {37, EALREADY}, {38, ENOTSOCK}, {39, EDESTADDRREQ}, {40, EMSGSIZE},
+    {41, EPROTOTYPE}, {42, ENOPROTOOPT}, {43, EPROTONOSUPPORT}, {44, ESOCKTNOSUPPORT}, {45, EOPNOTSUPP}, {46, EPFNOSUPPORT},
+    {47, EAFNOSUPPORT}, {48, EADDRINUSE}, {49, EADDRNOTAVAIL}, {50, ENETDOWN}, {51, ENETUNREACH}, {52, ENETRESET},
+    {53, ECONNABORTED}, {54, ECONNRESET}, {55, ENOBUFS}, {56, EISCONN}, {57, ENOTCONN}, {58, ESHUTDOWN}, {59, ETOOMANYREFS},
+    {60, ETIMEDOUT}, {61, ECONNREFUSED}, {62, ELOOP}, {63, ENAMETOOLONG}, {64, EHOSTDOWN}, {65, EHOSTUNREACH},
+    {66, ENOTEMPTY}, {68, EUSERS}, {69, EDQUOT}, {70, ESTALE}, {71, EREMOTE}, {77, ENOLCK}, {78, ENOSYS}, {84, EOVERFLOW},
+    {89, ECANCELED}, {90, EIDRM}, {91, ENOMSG}, {92, EILSEQ}, {94, EBADMSG}, {95, EMULTIHOP}, {96, ENODATA}, {97, ENOLINK},
+    {98, ENOSR}, {99, ENOSTR}, {100, EPROTO}, {101, ETIME}, {104, ENOTRECOVERABLE}, {105, EOWNERDEAD},
+};
+enum { COUNT = sizeof numbers / sizeof *numbers };
+
+int darwin_error_number(int number) {
+    for (int i = 0; i < COUNT; i++)
+        if (numbers[i][1] == number) return numbers[i][0];
+    return number <= 34 ? number : 22;
+}
+
+int linux_error_number(int number) {
+    for (int i = 0; i < COUNT; i++)
+        if (numbers[i][0] == number) return numbers[i][1];
+    return number <= 34 ? number : number == 102 ? EOPNOTSUPP : EINVAL;
+}
+
+/* The images read and write errno in a place of their own. Whenever they ask where it is, what the C library set since
+   is taken over; a mark in its own errno, which no call sets, tells that it set nothing. */
+enum { UNTOUCHED = 0x6d7073 };
+static __thread int own_errno;
+
+int *darwin___error(void) {
+    if (errno != UNTOUCHED) own_errno = darwin_error_number(errno);
+    errno = UNTOUCHED;
+    return &own_errno;
+}
+
+/* For what reads the C library's own: Python's errors, perror. */
+void restore_errno(void) {
+    if (errno == UNTOUCHED) errno = linux_error_number(own_errno);
+}
+
+char *darwin_strerror(int number) { return strerror(linux_error_number(number)); }
+
+int darwin_strerror_r(int number, char *buffer, size_t size) {
+    const char *text = strerror(linux_error_number(number));
+    snprintf(buffer, size, "%s", text);
+    return strlen(text) < size ? 0 : ERANGE;
+}
+
+void darwin_perror(const char *text) {
+    restore_errno();
+    perror(text);
+}
+
+/* getaddrinfo's: macOS' EAI_* are positive. */
+static const short lookups[][2] = {{2, EAI_AGAIN}, {3, EAI_BADFLAGS}, {4, EAI_FAIL}, {5, EAI_FAMILY}, {6, EAI_MEMORY},
+                                   {8, EAI_NONAME}, {9, EAI_SERVICE}, {10, EAI_SOCKTYPE}, {11, EAI_SYSTEM}, {14, EAI_OVERFLOW}};
+
+int darwin_lookup_error(int number) {
+    for (unsigned i = 0; i < sizeof lookups / sizeof *lookups; i++)
+        if (lookups[i][1] == number) return lookups[i][0];
+    return number ? 4 : 0;
+}
+
+const char *darwin_gai_strerror(int number) {
+    for (unsigned i = 0; i < sizeof lookups / sizeof *lookups; i++)
+        if (lookups[i][0] == number) return gai_strerror(lookups[i][1]);
+    return "Unknown error";
+}
+
+/* --- mathematics under names or with results of macOS --- */
+
+struct two_doubles { double sine, cosine; };
+struct two_floats { float sine, cosine; };
+
+struct two_doubles darwin___sincos_stret(double x) { struct two_doubles both; sincos(x, &both.sine, &both.cosine); return both; }
+struct two_floats darwin___sincosf_stret(float x) { struct two_floats both; sincosf(x, &both.sine, &both.cosine); return both; }
+double darwin___exp10(double x) { return exp10(x); }
+float darwin___exp10f(float x) { return exp10f(x); }
+
+/* long double is double */
+double darwin_nexttoward(double x, double y) { return nextafter(x, y); }
+float darwin_nexttowardf(float x, double y) { return (double)x == y ? (float)y : nextafterf(x, y > (double)x ? INFINITY : -INFINITY); }
+
+/* the compiler's own */
+extern unsigned __int128 __udivti3(unsigned __int128, unsigned __int128);
+extern unsigned __int128 __umodti3(unsigned __int128, unsigned __int128);
+extern __int128 __divti3(__int128, __int128);
+extern __int128 __modti3(__int128, __int128);
+extern double complex __muldc3(double, double, double, double);
+extern float complex __mulsc3(float, float, float, float);
+extern double complex __divdc3(double, double, double, double);
+extern float complex __divsc3(float, float, float, float);
+unsigned __int128 darwin___udivti3(unsigned __int128 a, unsigned __int128 b) { return __udivti3(a, b); }
+unsigned __int128 darwin___umodti3(unsigned __int128 a, unsigned __int128 b) { return __umodti3(a, b); }
+__int128 darwin___divti3(__int128 a, __int128 b) { return __divti3(a, b); }
+__int128 darwin___modti3(__int128 a, __int128 b) { return __modti3(a, b); }
+double complex darwin___muldc3(double a, double b, double c, double d) { return __muldc3(a, b, c, d); }
+float complex darwin___mulsc3(float a, float b, float c, float d) { return __mulsc3(a, b, c, d); }
+double complex darwin___divdc3(double a, double b, double c, double d) { return __divdc3(a, b, c, d); }
+float complex darwin___divsc3(float a, float b, float c, float d) { return __divsc3(a, b, c, d); }

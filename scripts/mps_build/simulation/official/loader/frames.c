@@ -1,4 +1,4 @@
-/* What a crash says: the operator, the selector, and where it was, by the names of the wheel's own symbols. */
+/* Frames by the names of the wheel's own symbols: what a crash says, with operator and selector, and backtrace. */
 #define _GNU_SOURCE
 #include "image.h"
 #include "crash_words.h"
@@ -7,12 +7,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+/* --- a crash --- */
+
 enum { MOST_FRAMES = 100 };
 static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 static struct sigaction before[65];
 static const char *(*current_operator)(void), *(*current_command)(void);
 
-/* Adds a frame; false where Python's own begin, which tell of themselves. A return address may be the next function's. */
+/* Adds a frame; false where Python's own begin, which name themselves. A return address may be the next function's. */
 static bool add_frame(struct crash_words *words, const char *address, bool is_return) {
     const struct image *image = image_of(address);
     uint64_t distance;
@@ -29,7 +31,7 @@ static bool is_frame(const uint64_t *frame, const uint64_t *before) {
     return frame > before && !((uint64_t)frame & 7) && (uint64_t)frame - (uint64_t)before < 1 << 24;
 }
 
-static void tell(int number, const mcontext_t *machine) {
+static void say(int number, const mcontext_t *machine) {
     struct crash_words words = {0};
     char said[2000];
     bool goes_on = add_frame(&words, (void *)machine->pc, false);
@@ -45,10 +47,10 @@ static void tell(int number, const mcontext_t *machine) {
 }
 
 static void on_crash(int number, siginfo_t *info, void *context) {
-    static volatile sig_atomic_t is_told;
-    if (!is_told) {                             /* a second fault, in here, is no news */
-        is_told = 1;
-        tell(number, &((ucontext_t *)context)->uc_mcontext);
+    static volatile sig_atomic_t is_said;
+    if (!is_said) {                             /* a second fault, in here, is no news */
+        is_said = 1;
+        say(number, &((ucontext_t *)context)->uc_mcontext);
     }
     /* Then who came before: Python's faulthandler, or the system. */
     const struct sigaction *next = &before[number];
@@ -66,4 +68,33 @@ void watch_for_crashes(void) {
         struct sigaction *old = &before[signals[i]];
         if (!sigaction(signals[i], NULL, old) && old->sa_handler != SIG_IGN) sigaction(signals[i], &ours, NULL);
     }
+}
+
+/* --- backtrace --- */
+
+int darwin_dladdr(const void *address, Dl_info *info);
+
+/* Frames by their pointers: Apple's code keeps them all. */
+int darwin_backtrace(void **frames, int most) {
+    uint64_t *frame = __builtin_frame_address(0);
+    int count = 0;
+    for (; frame && count < most && !((uint64_t)frame & 7) && frame[1]; frame = (uint64_t *)frame[0]) {
+        frames[count++] = (void *)frame[1];
+        if (frame[0] <= (uint64_t)frame) break;
+    }
+    return count;
+}
+
+char **darwin_backtrace_symbols(void *const *frames, int count) {
+    char **lines = malloc((size_t)count * (sizeof *lines + 1024));
+    for (int i = 0; lines && i < count; i++) {
+        Dl_info info;
+        char *text = (char *)(lines + count) + 1024 * i;
+        lines[i] = text;
+        if (!darwin_dladdr(frames[i], &info) || !info.dli_fname) info = (Dl_info){.dli_fname = "?"};
+        const char *file = strrchr(info.dli_fname, '/') ? strrchr(info.dli_fname, '/') + 1 : info.dli_fname;
+        snprintf(text, 1024, "%-4d%-35s 0x%016lx %.900s + %ld", i, file, (unsigned long)frames[i], info.dli_sname ? info.dli_sname : "?",
+                 info.dli_saddr ? (long)((char *)frames[i] - (char *)info.dli_saddr) : 0L);
+    }
+    return lines;
 }

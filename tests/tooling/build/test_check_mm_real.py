@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from mm_plants import MORE, PLANTS
+from mm_faults import MORE, PLANTS
 from mps_build.build.mm.check import Report, check_files
 from mps_build.build.mm.check_request import make_checker
 from mps_build.build.mm.tree import read_tree

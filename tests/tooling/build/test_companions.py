@@ -30,7 +30,7 @@ from mps_build.common.receipts import Ledger, fingerprint
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
-from small_companions import MAC, RECIPE, plan, torch_wheel, vision_tree
+from small_wheels import MAC, RECIPE, plan, torch_wheel, vision_tree
 
 # What a wheel demands of torch.
 

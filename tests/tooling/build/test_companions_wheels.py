@@ -12,7 +12,7 @@ from mps_build.build.companions.delivery import matching_set
 from mps_build.build.companions.projects import PROJECTS
 from mps_build.inspection.audit import Expectation, audit_wheel
 from mps_build.inspection.audit.releases import TORCH_LIBRARIES
-from small_companions import plan, torch_wheel
+from small_wheels import plan, torch_wheel
 
 
 def _companion(folder: Path, **changed: Any) -> Path:

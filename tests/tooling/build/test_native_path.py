@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
-from imitated_mac import DEVELOPER_DIR, ImitatedMac, imitated_mac, llvm_tools
+from macs import DEVELOPER_DIR, ImitatedMac, imitated_mac, llvm_tools
 from mps_build.build.steps.repair_wheel import repair_wheel
 from mps_build.build.zig.toolchain import cross_toolchain
 from mps_build.common import strict_yaml

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from imitated_mac import llvm_tools
+from macs import llvm_tools
 from mps_build.build.artifacts import SourceTree
 from mps_build.build.rehearsal.session import Prepared, Rehearsal
 from mps_build.build.rehearsal.whole.darwin_python import write_darwin_python

@@ -22,7 +22,7 @@ from mps_build.build.rehearsal.whole.prepare import llvm_folder
 from mps_build.build.rehearsal.whole.system_stubs import RUNTIME
 from mps_build.build.rehearsal.whole.toolchain import WholeToolchain, compiler_digest, write_toolchain
 from mps_build.common.errors import BuildEnvironmentError
-from waiting import LONGEST_SECONDS
+from processes import LONGEST_SECONDS
 
 _SAYS = '#!/bin/sh\necho "${0##*/} $*"\n'
 

@@ -15,7 +15,7 @@ from mps_build.verify.target.fetched_wheel import sha256_of
 from mps_build.verify.target.interpreter import describe_interpreter, the_one_torch
 from mps_build.verify.target.kept_environment import make_environment, own_pip
 from mps_build.verify.target.shop import Shop
-from quick_pip import link_pip
+from processes import link_pip
 from small_wheels import write_wheel
 
 make_venv = kept_environment._make_venv

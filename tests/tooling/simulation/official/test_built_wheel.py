@@ -10,14 +10,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from entry import entry
-from entry import environ as entry_environ
 from mps_build.common.process import Command, capture
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.official.build import provide_below
 from mps_build.simulation.official.interpreter import SUITES, debian_interpreter, emulated
 from mps_build.simulation.official.session import HOOK
 from mps_build.simulation.official.tools import provide_tools
+from processes import entry
+from processes import environ as entry_environ
 
 _PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # Builds the sample (1.1 GB), fetches an emulator and Debian's Python for arm64, and compiles libc++.

@@ -19,14 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mps_build.build.failure import explained
-from mps_build.build.rehearsal.companions import plan_trial, rehearse_companions
-from mps_build.build.rehearsal.darwin import rehearse_darwin
-from mps_build.build.rehearsal.linux import rehearse_linux
-from mps_build.build.rehearsal.lock_trial import try_lock_for_mac
-from mps_build.build.rehearsal.session import Rehearsal, rehearsal_folder
-from mps_build.build.rehearsal.source import choose_origin
-from mps_build.build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
@@ -36,6 +28,14 @@ from mps_build.common.receipts import StepResult
 from mps_build.common.recipe.catalogue import find_recipe, locks_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
+from mps_build.wheel_build.failure import explained
+from mps_build.wheel_build.rehearsal.companions import plan_trial, rehearse_companions
+from mps_build.wheel_build.rehearsal.darwin import rehearse_darwin
+from mps_build.wheel_build.rehearsal.linux import rehearse_linux
+from mps_build.wheel_build.rehearsal.lock_trial import try_lock_for_mac
+from mps_build.wheel_build.rehearsal.session import Rehearsal, rehearsal_folder
+from mps_build.wheel_build.rehearsal.source import choose_origin
+from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 
 from .shared.numbers import count
 

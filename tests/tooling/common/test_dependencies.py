@@ -11,8 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.wheel_build.steps.repair_wheel import check_delocate
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 from repository import PACKAGE, source_trees, statements, walk

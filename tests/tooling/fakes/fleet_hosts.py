@@ -9,9 +9,9 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from mps_build.build.compiler_cache.launcher import cache_counts
-from mps_build.build.compiler_cache.store import choose_store, relayed
 from mps_build.common.process import Captured, Command, capture
+from mps_build.wheel_build.compiler_cache.launcher import cache_counts
+from mps_build.wheel_build.compiler_cache.store import choose_store, relayed
 
 RUNNER = Path(__file__).parents[3] / "runner"
 SCRIPTS = sorted(RUNNER.rglob("*.sh"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mps_build.build.mm.compiler import Checker, find_zig
-from mps_build.build.mm.tree import MpsTree
-from mps_build.build.objc import write_frameworks
+from mps_build.wheel_build.mm.compiler import Checker, find_zig
+from mps_build.wheel_build.mm.tree import MpsTree
+from mps_build.wheel_build.objc import write_frameworks
 
 OPS = "native/mps/operations/"
 PLANTS: tuple[tuple[str, str, str, str, str], ...] = (

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from macs import MAC, METAL_MISSING, XCODE_26, Probe, all_recipes, answered, find_recipe, findings_of, host_of, hosts
-from mps_build.build.steps.check_host import check_host
+from macs import (
+    MAC,
+    METAL_MISSING,
+    XCODE_26,
+    Probe,
+    all_recipes,
+    answered,
+    find_recipe,
+    findings_of,
+    host_of,
+    hosts,
+)
 from mps_build.common.errors import HostError
 from mps_build.host.host import observe
 from mps_build.host.macos.parsers import parse_probe
@@ -15,6 +25,7 @@ from mps_build.host.recordings.recording import RecordedProbe, Recording, record
 from mps_build.host.requirements.buildability import buildability_of, unlocked_by
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.toolchain import xcode_toolchain
+from mps_build.wheel_build.steps.check_host import check_host
 
 
 def test_variables_and_headers_that_would_leak_are_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from mps_build.build.objc.stubs import imports_of, known_releases
+from mps_build.wheel_build.objc.stubs import imports_of, known_releases
 
 from .inventory import is_of_system
 from .table import find_row, read_table

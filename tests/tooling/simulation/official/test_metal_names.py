@@ -8,10 +8,10 @@ import struct
 from pathlib import Path
 
 import pytest
-from mps_build.build import objc
 from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.official.metal_build import read_with
 from mps_build.simulation.official.metal_names import lacking, method_names, names_of
+from mps_build.wheel_build import objc
 
 _METAL = "/System/Library/Frameworks/Metal.framework/Versions/A/Metal"
 _FOUNDATION = "/System/Library/Frameworks/CoreFoundation.framework/Versions/A/CoreFoundation"

@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mps_build.build.objc.stubs import imports_of, known_releases
 from mps_build.inspection.audit.linked_names import Import
 from mps_build.simulation.official.build import LOADER, loader_sources
 from mps_build.simulation.official.inventory import take
 from mps_build.simulation.official.table import SYSTEM, bindings_source, read_table, symbol_of, thunks_source
+from mps_build.wheel_build.objc.stubs import imports_of, known_releases
 
 
 def _imports(release: str) -> list[Import]:

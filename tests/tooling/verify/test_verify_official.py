@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_suites import write_python, write_suite
 from mps_build.cli import main
 from mps_build.common.errors import OwnFault, UsageError
 from mps_build.common.receipts import digest_of
@@ -24,12 +25,11 @@ from mps_build.verify import VerifyRequest, simulated_suites
 from mps_build.verify.device_suite import limits_of
 from mps_build.verify.simulated_suites import OfficialSuite
 from small_wheels import write_wheel
-from stand_in_suite import write_python, write_suite
 
 SUITE = """
 import os
 def test_served():
-    assert os.environ["MPS_BUILD_KERNEL_SERVER"] == "/served" and os.path.exists(os.environ["STAND_IN_SERVED"])
+    assert os.environ["MPS_BUILD_KERNEL_SERVER"] == "/served" and os.path.exists(os.environ["FAKE_SERVED"])
     assert os.environ["MPS_BUILD_MACOS"] in ("15.2", "15.4") and "PYTORCH_ENABLE_MPS_FALLBACK" not in os.environ
 def test_bug(): assert 0, "the order of elements"
 def test_new(): assert 0, "off by 3"
@@ -85,7 +85,7 @@ def run(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
     def serve(official: session.Official) -> Iterator[dict[str, str]]:
         served.touch()
         try:
-            yield {"MPS_BUILD_KERNEL_SERVER": "/served", "STAND_IN_SERVED": str(served)}
+            yield {"MPS_BUILD_KERNEL_SERVER": "/served", "FAKE_SERVED": str(served)}
         finally:
             served.unlink()
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import io
+import os
+import resource
 import struct
+import sys
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from mps_build.cli import main
+from mps_build.commands import audit_wheel  # imported here, where it is shared by all forks
 from small_wheels import add_member, macho, torch_cpu, torch_files, write_wheel
 
 NAME = "torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl"
@@ -363,3 +369,18 @@ ATTACKS: Mapping[str, tuple[Attack, str]] = {
     "zip_bomb": (zip_bomb, "at most 2000000000 are read"),
     "local_extras": (local_extras, "extra fields"),
 }
+
+
+def audit_within(wheel: Path, folder: Path, address_space: int) -> None:
+    """Run the command within so many bytes of address space, and end with its status.
+
+    `folder` gets what is printed (stdout, stderr), audit.json, and the seconds of processor time: what a busy machine
+    makes of them is not the wheel's.
+    """
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT), descriptor)
+    began = time.process_time()
+    status = main(audit_wheel.__name__.rpartition(".")[2], [str(wheel), "--json", str(folder / "audit.json")])
+    (folder / "seconds").write_text(str(time.process_time() - began), encoding="utf-8")
+    sys.exit(status)

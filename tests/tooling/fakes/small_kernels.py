@@ -7,13 +7,15 @@ import struct
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mps_build.kernels.code import compiler
 from mps_build.kernels.code.compiled import ENTRY, ROW, Code, Refused
 from mps_build.kernels.code.kernel import compile_kernel
+from mps_build.kernels.families.shared.contracts import Contract, load_contracts
+from mps_build.kernels.families.shared.large import Ask, Rule
 from mps_build.kernels.machine.build import build_runtime
 from mps_build.kernels.machine.checks import RunCheck
 from mps_build.kernels.machine.device import Device
@@ -21,6 +23,7 @@ from mps_build.kernels.machine.link import Image
 from mps_build.kernels.machine.ran import Ran
 from mps_build.kernels.machine.runtime import Run, load_runtime
 from mps_build.kernels.program.launch import Buffer, Program, Step
+from mps_build.kernels.read.host_code import HostCode
 
 _SIZES = {"float": 4, "uint": 4, "int": 4, "half": 2, "char": 1, "long": 8}
 
@@ -208,3 +211,23 @@ class Rows(RunCheck):
         assert entry is not None and (row is None) == code.is_cooperative
         if row is not None:
             job.row = self.device.entry(code) - entry + row
+
+
+UNGUARDED = HostCode(calls={"launch": {}})
+CUT = HostCode(calls={"launch": {"with_32bit_indexing": 0}})
+RULE = Rule(
+    contracts=("*",),
+    host=("launch",),
+    asks=(Ask(guard="with_32bit_indexing", then="cuts"),),
+    call="torch.good({input})",
+    source="this test",
+)
+
+
+def changed(**fields: object) -> Rule:
+    """Return the rule with other fields."""
+    return RULE.model_copy(update=fields)
+
+
+def contract() -> Contract:
+    return replace(load_contracts()[0], folder="unary", family="own")

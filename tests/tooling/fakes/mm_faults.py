@@ -1,7 +1,13 @@
 # ruff: noqa: E501 (a line of a real file is as long as it is)
-"""Mistakes to plant in real files of PyTorch 2.6.0: (name, file below ATen/, what to replace, by what, what must be said)."""
+"""Faults to inject into real files of PyTorch 2.6.0 (name, file below ATen/, what to replace, by what, what must be said)."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+from mps_build.wheel_build.mm.compiler import Checker, find_zig
+from mps_build.wheel_build.mm.tree import MpsTree
+from mps_build.wheel_build.objc import write_frameworks
 
 OPS = "native/mps/operations/"
 PLANTS: tuple[tuple[str, str, str, str, str], ...] = (
@@ -338,3 +344,13 @@ MORE: tuple[tuple[str, str, str, str, str], ...] = (
         "NSString",
     ),
 )
+
+
+def bare_checker(folder: Path, *flags: str, target: str) -> Checker:
+    """Return a checker that writes below a folder; `flags` default to those of PyTorch."""
+    tree = MpsTree(root=folder, release="2.6.0", standard="17", flags=flags or ("-fno-objc-arc",), include=())
+    (folder / "scratch").mkdir(exist_ok=True)
+    frameworks = write_frameworks(folder / "frameworks")
+    return Checker(
+        zig=find_zig(), tree=tree, generated=(), frameworks=frameworks, target=target, scratch=folder / "scratch"
+    )

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from index_clients import publish, wheel
+from http_servers import publish, wheel
 from mps_build.cli import main
 from mps_build.common.records.benchmark import BenchmarkRecord, load_benchmark
 from mps_build.common.records.device_record import Case, KnownIssue, Record, Torch

@@ -1,4 +1,4 @@
-"""Every command that reads a stranger's JSON, run on a mutated document as a person would run it."""
+"""Mutated JSON documents, and every command that reads a stranger's JSON run on them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,108 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from macs import recorded_document
 from mps_build.cli import main
-from recorded_macs import recorded_document
+
+KINDS = ("retype", "drop", "wrap", "rename", "double")
+# One of each type, and of each type what has broken a reader: nested facts, numbers beyond all, steering letters.
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**9,
+    2**63,
+    10**25,
+    1e308,
+    float("nan"),
+    "",
+    "x",
+    "9" * 5000,
+    "\u00b2",
+    "2026-02-30",
+    "\x1b[2J\u202e|`<b>\n::error::x",
+    [],
+    [[]],
+    ["x"],
+    [1, {"x": ["y"]}],
+    {},
+    {"x": "y"},
+    {"x": {"y": [0]}},
+)
+
+
+def restructured(data: bytes, kind: str, where: float, which: float) -> bytes:
+    """Return the document with one of its parts changed; what is not JSON (any more) stays as it is.
+
+    Args:
+        where: the part, as a fraction of all of them in order.
+        which: the new value, as a fraction of VALUES.
+    """
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    value = VALUES[min(int(which * len(VALUES)), len(VALUES) - 1)]
+    places = _places(document) if isinstance(document, dict | list) else []
+    if not places:
+        return json.dumps(value).encode()
+    change = _CHANGES[kind]
+    holder, key = places[min(int(where * len(places)), len(places) - 1)]
+    change(holder, key, value)
+    return json.dumps(document).encode()
+
+
+def _places(document: Any) -> list[tuple[Any, Any]]:
+    """Return holder and key of every part, outer ones first: by depth, so that small fractions hit the frame."""
+    found: list[tuple[Any, Any]] = []
+    level = [document]
+    while level:
+        parts = [
+            (holder, key) for holder in level for key in (holder if isinstance(holder, dict) else range(len(holder)))
+        ]
+        found += parts
+        level = [holder[key] for holder, key in parts if isinstance(holder[key], dict | list)]
+    return found
+
+
+def _retype(holder: Any, key: Any, value: Any) -> None:
+    holder[key] = value
+
+
+def _drop(holder: Any, key: Any, _value: Any) -> None:
+    del holder[key]
+
+
+def _wrap(holder: Any, key: Any, _value: Any) -> None:
+    holder[key] = [holder[key]]
+
+
+def _rename(holder: Any, key: Any, value: Any) -> None:
+    if isinstance(holder, dict):
+        holder[value if isinstance(value, str) else "x"] = holder.pop(key)
+
+
+def _double(holder: Any, key: Any, _value: Any) -> None:
+    if isinstance(holder, list):
+        holder.append(holder[key])
+
+
+_CHANGES: dict[str, Callable[[Any, Any, Any], None]] = {
+    "retype": _retype,
+    "drop": _drop,
+    "wrap": _wrap,
+    "rename": _rename,
+    "double": _double,
+}
+
 
 RECORDED = Path(__file__).parents[2] / "recorded"
 _WHEEL = "torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl"

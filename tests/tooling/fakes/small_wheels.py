@@ -13,6 +13,14 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+
+from mps_build.common.environment import Toolchain
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.wheel_build.companions.companion_plan import CompanionPlan
+from mps_build.wheel_build.companions.projects import PROJECTS
+from mps_build.wheel_build.companions.source import SourceChoice
+from mps_build.wheel_build.companions.torch_wheel import given_wheel
 
 ARM64, X86_64 = 0x0100000C, 0x01000007
 COMMIT = "d0f2af8b66b20da4baa50644c0cd3f887a2eae2e"
@@ -291,3 +299,42 @@ def _trie(names: Sequence[bytes]) -> bytes:
         edges += name + b"\0" + bytes((at & 0x7F | 0x80, at >> 7 & 0x7F | 0x80, at >> 14 & 0x7F))
         leaves += b"\2\0\0\0"
     return bytes((0, len(names))) + edges + leaves
+
+
+RECIPE = find_recipe("v2.6.0")
+
+
+MAC = "torch-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl"
+
+
+def torch_wheel(folder: Path, name: str = MAC) -> Path:
+    """Write a wheel of nothing but metadata, sound enough to be read."""
+    folder.mkdir(parents=True, exist_ok=True)
+    distribution, version, *_ = name.split("-")
+    with zipfile.ZipFile(folder / name, "w") as archive:
+        text = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+        if distribution != "torch":
+            text += "Requires-Dist: torch==2.6.0+mps.g1eba9b3\n"
+        archive.writestr(f"{distribution}-{version}.dist-info/METADATA", text)
+    return folder / name
+
+
+def vision_tree(folder: Path, version: str = "0.21.0") -> Path:
+    (folder / "torchvision").mkdir(parents=True)
+    (folder / "torchvision" / "__init__.py").write_text("")
+    (folder / "version.txt").write_text(f"{version}\n")
+    (folder / "setup.py").write_text("")
+    return folder
+
+
+def plan(tmp_path: Path, **changed: Any) -> CompanionPlan:
+    torch = given_wheel(torch_wheel(tmp_path / "torch"), RECIPE, python=None, system="macos")
+    given: dict[str, Any] = {
+        "recipe": RECIPE,
+        "torch": torch,
+        "sources": {name: SourceChoice(kind="git", place=PROJECTS[name].repository) for name in PROJECTS},
+        "toolchain": Toolchain(name="xcode"),
+        "jobs": 1,
+        "wheelhouse": tmp_path / "wheelhouse",
+    }
+    return CompanionPlan(**{**given, **changed})

@@ -44,10 +44,10 @@ class _Running:
     def get(self) -> Started:
         if self._started is None:
             folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-fuzz-")))
-            stand_in = folder / "python"
-            stand_in.write_text("#!/bin/sh\nexec sleep 100000\n")
-            stand_in.chmod(0o755)
-            self._started = self._stack.enter_context(servers(folder, stand_in, dict(os.environ)))
+            fake = folder / "python"
+            fake.write_text("#!/bin/sh\nexec sleep 100000\n")
+            fake.chmod(0o755)
+            self._started = self._stack.enter_context(servers(folder, fake, dict(os.environ)))
             self.turns = Turns(self._started.machine, load_runtime(self._started.runtime))
             atexit.register(self._stack.close)
         return self._started

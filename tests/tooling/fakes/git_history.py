@@ -1,14 +1,59 @@
-"""Wheels of a few hundred bytes that are called torch, and long histories of git, for a bisection to search."""
+"""Small git repositories, a patch, and the long histories and tiny wheels that a bisection searches."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from git_history import ENVIRON, git
+ENVIRON = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+    "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
+    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+}
+
+
+def git(root: Path, *arguments: str) -> str:
+    argv = ("git", "-c", "protocol.file.allow=always", "-C", str(root), *arguments)
+    return subprocess.run(argv, env=ENVIRON, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def repository(root: Path, files: dict[str, str], submodules: dict[str, Path] | None = None) -> str:
+    """Make a repository with one commit and the tag v1; return the commit."""
+    root.mkdir(parents=True)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "uploadpack.allowAnySHA1InWant", "true")
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    for path, origin in (submodules or {}).items():
+        git(root, "submodule", "--quiet", "add", str(origin), path)
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "first")
+    git(root, "tag", "-a", "v1", "-m", "v1")
+    return git(root, "rev-parse", "HEAD")
+
+
+HEADER = "Description: a test\nOrigin: this test\nForwarded: not-needed\nFixes: none\n\n"
+ONE_TO_UNO = """\
+diff --git a/src/numbers.txt b/src/numbers.txt
+--- a/src/numbers.txt
++++ b/src/numbers.txt
+@@ -1,4 +1,4 @@
+-one
++uno
+ two
+ three
+ four
+"""
 
 
 def commit_of(number: int) -> str:

@@ -17,10 +17,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from entry import SCRIPTS
-
-sys.path.insert(0, str(SCRIPTS))
 from mps_build.kernels.execution import sandbox
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 DONE, REFUSED, FAILED = 0, 7, 9
 # A function of the machine that makes one system call: number, then three arguments.

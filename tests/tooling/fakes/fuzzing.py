@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import fuzzed_kernels
-from fuzzed_commands import command_seeds, run_commands
+from fuzzed_json import KINDS as JSON_KINDS
+from fuzzed_json import command_seeds, restructured, run_commands
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from json_mutations import KINDS as JSON_KINDS
-from json_mutations import restructured
 from mps_build.common import strict_yaml
 from mps_build.common.errors import MpsBuildError
 from mps_build.common.recipe.catalogue import find_recipe, load_recipe, patches_root, recipe_file, recipes_root

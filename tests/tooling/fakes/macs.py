@@ -1,21 +1,174 @@
-"""A Mac as far as Linux can be one without root: a Python that says darwin and arm64, Apple's tools on PATH.
-
-The tool runs in that Python, so that it takes its native path: doctor, DEVELOPER_DIR, delocate and all. Compilers are
-zig's, by --set; otool, lipo and install_name_tool are LLVM's; codesign, xcrun and the rest are small scripts.
-"""
+"""Macs on Linux: recorded, put together of probes, and imitated as far as that goes without root."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+from mps_build.common import strict_yaml
 from mps_build.common.process import Captured, Command, capture
-from specimen_judge import specimens
+from mps_build.common.recipe import catalogue as recipe_files
+from mps_build.host.host import Host, observe
+from mps_build.host.macos.metal import PROOF_MARK
+from mps_build.host.probes.probers import RecordedProber
+from mps_build.host.probes.table import METAL_PROOF
+from mps_build.host.recordings.recording import recording_of
+from mps_build.host.requirements.findings import Finding
+from mps_build.host.requirements.inspect import inspect
+
+SPECIMENS = Path(__file__).parents[2] / "recorded" / "specimens"
+
+# May be left out, never wrong; beside an error everything may but `error` and `fatal`.
+DETAILS = frozenset(
+    {
+        "target", "installed_dir", "config_file", "sdk_names", "classic_for", "toolchain_identifier", "progress_mb",
+        "suspicious", "maybe_conda", "xcode_select_version", "noise",
+    }
+)  # fmt: skip
+
+
+def specimens(*names: str) -> list[dict[str, Any]]:
+    """Return the specimens of these files."""
+    rows = []
+    for name in names:
+        rows += strict_yaml.unchecked((SPECIMENS / f"{name}.yaml").read_text(encoding="utf-8"))
+    return rows
+
+
+@cache
+def hosts() -> tuple[dict[str, Any], ...]:
+    """Return the Macs of the specimens."""
+    return tuple(specimens("hosts"))
+
+
+def faults_of(answer: Mapping[str, Any], specimen: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with an answer: nothing, if it is right by the fact or by one that is acceptable too."""
+    wanted = [specimen["fact"], *specimen.get("acceptable_also", [])]
+    faults = [list(_faults(answer, fact)) for fact in wanted]
+    return min(faults, key=len)
+
+
+def lies_of(answer: Mapping[str, Any], specimen: Mapping[str, Any]) -> list[str]:
+    """Return what an answer to a text that was cut says wrongly; what it does not say is not a lie."""
+    wanted = [specimen["fact"], *specimen.get("acceptable_also", [])]
+    lies = [list(_lies(answer, fact)) for fact in wanted]
+    return min(lies, key=len)
+
+
+def _faults(answer: Mapping[str, Any], fact: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in answer.items():
+        if value is not None and (key not in fact or fact[key] != value):
+            yield f"{key} is {value!r}, not {fact.get(key)!r}"
+    details = DETAILS | (fact.keys() - {"error", "fatal"} if "error" in fact else set())
+    for key, value in fact.items():
+        if value is not None and key not in details and answer.get(key) is None:
+            yield f"{key} is missing: {value!r}"
+
+
+def _lies(answer: Mapping[str, Any], fact: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in answer.items():
+        if key in ("not_understood", "complete") or value is None or value == "unknown":
+            continue
+        if not _says_no_more(value, fact.get(key)):
+            yield f"{key} is {value!r}, not {fact.get(key)!r}"
+
+
+def _says_no_more(value: Any, truth: Any) -> bool:
+    """Say whether a value is the truth, or the first part of a list that is."""
+    return bool(
+        value == truth or (isinstance(value, list) and isinstance(truth, list) and value == truth[: len(value)])
+    )
+
+
+def recorded_mac(folder: Path, name: str) -> Path:
+    """Write the recording of one host of the specimens, and return its path."""
+    path = folder / "mac.json"
+    path.write_text(json.dumps(recorded_document(name)))
+    return path
+
+
+def recorded_document(name: str) -> dict[str, Any]:
+    """Return the recording of one host of the specimens."""
+    host = next(each for each in hosts() if each["id"] == name)
+    probes = [{key: probe.get(key) for key in ("argv", "stdout", "stderr", "exit")} for probe in host["probes"]]
+    return {"schema": 1, "recorded_on": "2026-11-01", "tool": "test", "probes": probes}
+
+
+Probe = dict[str, Any]
+
+
+find_recipe = cache(recipe_files.find_recipe)
+
+
+all_recipes = cache(recipe_files.all_recipes)
+
+
+CLT = (
+    "xcode-select: error: tool 'xcodebuild' requires Xcode, but active developer directory "
+    "'/Library/Developer/CommandLineTools' is a command line tools instance\n"
+)
+
+
+METAL_MISSING = (
+    "error: cannot execute tool 'metal' due to missing Metal Toolchain; "
+    "use: xcodebuild -downloadComponent MetalToolchain\n"
+)
+
+
+def answered(*argv: str, stdout: str = "", stderr: str = "", exit: int | None = 0) -> Probe:
+    return {"argv": list(argv), "stdout": stdout, "stderr": stderr, "exit": exit}
+
+
+def under(path: str, *argv: str, **answer: Any) -> Probe:
+    return answered("env", f"DEVELOPER_DIR={path}/Contents/Developer", *argv, **answer)
+
+
+MAC = (
+    answered("sw_vers", stdout="ProductName:\t\tmacOS\nProductVersion:\t\t26.4\nBuildVersion:\t\t25E246\n"),
+    answered(
+        "uname",
+        "-a",
+        stdout="Darwin mac.local 25.4.0 Darwin Kernel Version 25.4.0: Thu Mar 19 19:28:14 PDT 2026; "
+        "root:xnu-12377.101.15~1/RELEASE_ARM64_T8132 arm64\n",
+    ),
+    answered(
+        "sysctl",
+        "hw.memsize",
+        "hw.cputype",
+        "hw.physicalcpu",
+        "machdep.cpu.brand_string",
+        stdout="hw.memsize: 25769803776\nhw.cputype: 16777228\nhw.physicalcpu: 10\n"
+        "machdep.cpu.brand_string: Apple M4\n",
+    ),
+)
+
+
+XCODE_26 = (
+    answered("xcodebuild", "-version", stdout="Xcode 26.5\nBuild version 17F42\n"),
+    answered("xcode-select", "-p", stdout="/Applications/Xcode_26.5.app/Contents/Developer\n"),
+    answered("xcrun", "--sdk", "macosx", "--show-sdk-version", stdout="26.5\n"),
+)
+
+
+PROVED = answered("sh", "-c", METAL_PROOF, stdout=f"{PROOF_MARK} metal3.1\n{PROOF_MARK} metal4.0\n")
+
+
+def host_of(*probes: Probe) -> Host:
+    return observe(RecordedProber(recording_of({"probes": list(probes)}, name="a recording")))
+
+
+def findings_of(probes: Sequence[Probe], recipe: str = "v2.15.0") -> dict[str, Finding]:
+    return {finding.id: finding for finding in inspect(host_of(*probes), find_recipe(recipe))}
+
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 DEVELOPER_DIR = "/Applications/Xcode 26.5.app/Contents/Developer"

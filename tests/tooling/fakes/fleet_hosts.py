@@ -1,11 +1,17 @@
-"""A folder that stands for a Mac with a registered runner: tools that note how they are called."""
+"""Hosts of a fleet: a folder as a Mac with a registered runner, and a program that is a build host."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from mps_build.common.process import Captured, Command, capture
+from mps_build.wheel_build.compiler_cache.launcher import cache_counts
+from mps_build.wheel_build.compiler_cache.store import choose_store, relayed
 
 RUNNER = Path(__file__).parents[3] / "runner"
 SCRIPTS = sorted(RUNNER.rglob("*.sh"))
@@ -63,3 +69,23 @@ class Mac:
     def files(self) -> dict[str, bytes]:
         folders = (self.root, self.runner)
         return {str(path): path.read_bytes() for each in folders for path in each.rglob("*") if path.is_file()}
+
+
+def main(folder: Path, home: Path, address: str) -> None:
+    sccache, compiler = Path(shutil.which("sccache") or ""), shutil.which("cc") or ""
+    choice = choose_store({"MPS_BUILD_SHARED_CACHE": address}, shared=True)
+    told = list(choice.warnings)
+    with relayed(choice.variables, choice.upstream, sccache, report=told.append) as variables:
+        base = {"PATH": os.environ["PATH"], "HOME": str(home), "SCCACHE_DIR": str(home / "cache")}
+        environ = {**base, **variables}
+        failed = []
+        for path in sorted(folder.glob("*.c")):
+            argv = (str(sccache), compiler, "-O1", "-c", str(path), "-o", str(path.with_suffix(".o")))
+            if not capture(Command(argv=argv, environ=environ), timeout_seconds=90).ok:
+                failed.append(path.name)
+        counts = cache_counts(sccache, environ)
+    print(json.dumps({"failed": failed, "told": told, **(asdict(counts) if counts else {})}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

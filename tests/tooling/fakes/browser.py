@@ -1,6 +1,6 @@
 """Where the Chromium is that the tests of pages look with.
 
-`.nox/tests_pages/bin/python tests/tooling/stand_ins/browser.py PAGE.html docs/images/report.png` renews README's
+`.nox/tests_pages/bin/python tests/tooling/fakes/browser.py PAGE.html docs/images/report.png` renews README's
 picture; it keeps in the file what wrote the page, and a test holds that against the version of the tool.
 """
 

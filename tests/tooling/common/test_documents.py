@@ -18,9 +18,8 @@ from mps_build.publish.fleet.regressions import decide, look_at_build, look_at_r
 from mps_build.verify.bisection import report as bisection
 from mps_build.verify.bisection.state import State
 from mps_build.verify.reports import bars, benchmark_page, html, markdown, repro
-from mps_build.wheel_build.rehearsal.whole.differences import compared
-from mps_build.wheel_build.rehearsal.whole.parity import WholeParity
-from mps_build.wheel_build.rehearsal.whole.parity_page import parity_page
+from mps_build.wheel_build.rehearsal.whole.comparing import parity_page
+from mps_build.wheel_build.rehearsal.whole.parity import WholeParity, compared
 from strict_documents import html_fault, markdown_fault, rendered, svg_fault, what_acts
 
 ROOT = Path(__file__).parents[3]

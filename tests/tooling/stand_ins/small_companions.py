@@ -8,10 +8,7 @@ from typing import Any
 
 from mps_build.common.environment import Toolchain
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.wheel_build.companions.companion_plan import CompanionPlan
-from mps_build.wheel_build.companions.projects import PROJECTS
-from mps_build.wheel_build.companions.source import SourceChoice
-from mps_build.wheel_build.companions.torch_wheel import given_wheel
+from mps_build.wheel_build.companions.plan import PROJECTS, CompanionPlan, SourceChoice, given_wheel
 
 RECIPE = find_recipe("v2.6.0")
 

@@ -18,8 +18,8 @@ from mps_build.kernels.machine.build import build_runtime
 from mps_build.kernels.machine.checks import RunCheck
 from mps_build.kernels.machine.device import Device
 from mps_build.kernels.machine.link import Image
-from mps_build.kernels.machine.ran import Ran
 from mps_build.kernels.machine.runtime import Run, load_runtime
+from mps_build.kernels.machine.troubles import Ran
 from mps_build.kernels.program.launch import Buffer, Program, Step
 
 _SIZES = {"float": 4, "uint": 4, "int": 4, "half": 2, "char": 1, "long": 8}

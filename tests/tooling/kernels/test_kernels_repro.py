@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entry import environ
 from mps_build.cli import main
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python
@@ -28,6 +27,7 @@ from mps_build.kernels.read.library import BASIC
 from mps_build.kernels.read.wheel import read_libraries
 from mps_build.kernels.report.document import kernel_row
 from mps_build.kernels.report.repro import render_issue, render_script
+from processes import environ
 from shared import kernel_faults
 
 PYTHON = os.environ.get("MPS_BUILD_TORCH_PYTHON", "")

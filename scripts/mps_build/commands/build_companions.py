@@ -38,7 +38,7 @@ from mps_build.wheel_build.planning import check_places
 from mps_build.wheel_build.steps.check_host import check_host
 from mps_build.wheel_build.steps.repair_wheel import check_delocate
 
-from .shared.build_options import add_compiler_arguments
+from .shared.options import add_compiler_arguments
 
 TASK = ("build", 2)
 DOCUMENT = (

@@ -42,8 +42,7 @@ from mps_build.simulation.session import (
     simulated_environ,
 )
 
-from .shared.numbers import count
-from .shared.trust import add_trust
+from .shared.options import add_trust, count
 
 TASK = ("verify", 0)
 EXTRA = "simulate"

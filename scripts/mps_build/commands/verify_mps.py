@@ -34,13 +34,13 @@ from mps_build.verify import Verification, VerifyRequest
 from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.target.wheel import name_wheel
 
-from .shared.conclusion import concluded
-from .shared.numbers import amount, count, duration
-from .shared.torch_options import (
+from .shared.options import amount, count, duration
+from .shared.verification import (
     VerdictOptions,
     add_run_options,
     add_torch_options,
     add_verdict_options,
+    concluded,
     torch_fields,
     verdict_fields,
     words,
@@ -53,7 +53,7 @@ EXAMPLES = (
     "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --full --html report.html",
     "--python ~/venv/bin/python",
     "--python ~/venv/bin/python --device cpu --only issue-131750",
-    "--python ~/venv/bin/python --device cpu --plant fault.py:rounded",
+    "--python ~/venv/bin/python --device cpu --inject fault.py:rounded",
     "v2.6.0 --simulated --macos 14.4 --quick",
     "torch==2.15.0 --simulated --only issue-131750",
 )
@@ -238,7 +238,7 @@ def _release_of_wheel(options: Options) -> str:
         "--torch": options.torch is not None,
         "--full": options.full,
         "--offline": options.offline,
-        "--plant": options.plant is not None,
+        "--inject": options.inject is not None,
     }
     if wrong := [name for name, is_given in given.items() if is_given]:
         raise UsageError(f"{', '.join(wrong)}: not for a macOS wheel on Linux", hint="leave it out")

@@ -71,7 +71,7 @@ def drive(
         folder=tmp_path / "run",
         limits=Limits(start_seconds=60, case_seconds=case_seconds, end_seconds=60, memory_bytes=memory_bytes),
         known=known or [],
-        plant=plant,
+        fault=plant,
         only=only,
         jobs=jobs,
         seconds=seconds,

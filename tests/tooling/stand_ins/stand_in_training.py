@@ -32,7 +32,7 @@ elif argv[0] == "launch":
 TRAINING = """
 import argparse, json, os, pathlib, sys, time
 parser = argparse.ArgumentParser()
-for name in ("--run", "--expect", "--outcomes", "--exchange", "--steps", "--compared", "--plant"):
+for name in ("--run", "--expect", "--outcomes", "--exchange", "--steps", "--compared", "--inject"):
     parser.add_argument(name)
 parser.add_argument("--force-cpu", action="store_true")
 options = parser.parse_args()
@@ -67,8 +67,8 @@ if not on_device:
     tell("reference", losses=losses, batches=["a", "b", "c"])
     off = state.get("gradient", 1e-7)
     tell("gradients", parameters={"a.weight": {"device": off, "cpu": 1e-7, "scale": 1.0}})
-if options.plant:
-    tell("plant", name=options.plant, hits=state.get("hits", 7))
+if options.inject:
+    tell("fault", name=options.inject, hits=state.get("hits", 7))
 tell("fallbacks", operators=state.get("fallbacks", []) if on_device else [])
 tell("finished", id=name)
 tell("end")
@@ -79,7 +79,7 @@ print(state.get("says", ""))
 CASES = """
 import argparse, json, os, pathlib, sys
 parser = argparse.ArgumentParser()
-for name in ("--run", "--expect", "--outcomes", "--exchange", "--plant", "--after", "--real-weights"):
+for name in ("--run", "--expect", "--outcomes", "--exchange", "--inject", "--after", "--real-weights"):
     parser.add_argument(name)
 options = parser.parse_args()
 name = pathlib.Path(sys.argv[0]).stem
@@ -101,7 +101,7 @@ for case in ids:
     failed = case.endswith(state.get("fails", "-"))
     tell("finished", id=case, layer="transformers", outcome="failed" if failed else "passed",
          reason="off" if failed else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1,
-         plant_hits=state.get("hits"))
+         fault_hits=state.get("hits"))
 tell("end")
 """
 

@@ -34,9 +34,8 @@ from mps_build.wheel_build.companions.projects import PROJECTS
 from mps_build.wheel_build.companions.source import check_choice, parse_sources
 from mps_build.wheel_build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.wheel_build.compiler_environ import check_path, parse_settings
-from mps_build.wheel_build.planning import check_places
-from mps_build.wheel_build.steps.check_host import check_host
-from mps_build.wheel_build.steps.repair_wheel import check_delocate
+from mps_build.wheel_build.planning import check_host, check_places
+from mps_build.wheel_build.steps.finish_wheel import check_delocate
 
 from .shared.options import add_compiler_arguments
 

@@ -32,7 +32,7 @@ from mps_build.wheel_build.mm.check_request import oldest_macos
 from mps_build.wheel_build.mm.patched import check_patches
 from mps_build.wheel_build.patches.file import Patch, read_patch
 from mps_build.wheel_build.patches.survey import Standing, survey
-from mps_build.wheel_build.steps.fetch_source import resolve_ref
+from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
 TASK = ("build", 8)
 DOCUMENT = "source:string recipe:string|null patches:array objective_c:array|string"

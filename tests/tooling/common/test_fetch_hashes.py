@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from http_servers import Act, index_of, page, served
 from mps_build import cli
 from mps_build.common.errors import BuildEnvironmentError, RefusedForSafety, SourceError, UsageError
 from mps_build.common.reporter import SilentReporter
@@ -21,7 +22,6 @@ from mps_build.verify.target import environments, resolve, wheel
 from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import describe_interpreter
 from small_wheels import write_wheel
-from strange_server import Act, index_of, page, served
 
 FILE = "torch-2.15.0-cp313-cp313-macosx_14_0_arm64.whl"
 ANY = "torch-2.15.0-py3-none-any.whl"

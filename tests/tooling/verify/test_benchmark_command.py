@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_suites import write_python
 from mps_build.cli import main
 from mps_build.common.records.benchmark import load_benchmark
 from mps_build.verify import preparation
@@ -20,8 +21,7 @@ from mps_build.verify.benchmark import benchmark, judging
 from mps_build.verify.suite.request import Limits
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
-from stand_in_suite import write_python
-from waiting import LONGEST_SECONDS, wait_until
+from processes import LONGEST_SECONDS, wait_until
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from git_history import git
+from git_history import git, write_history, write_index
 from mps_build import cli
 from mps_build.common.errors import UsageError
 from mps_build.verify.bisection.commits import History, own_builder
@@ -17,7 +17,6 @@ from mps_build.verify.bisection.runner import Answer, Bisection, CannotTest, Pre
 from mps_build.verify.bisection.search import Span
 from mps_build.verify.bisection.state import State
 from packaging.version import Version
-from stand_in_wheels import write_history, write_index
 
 CHECK = """
 import os, sys

@@ -20,7 +20,7 @@ from mps_build.verify.reports.repro import embed, render_issue, render_script
 
 ROOT = Path(__file__).parents[3]
 SUITE = ROOT / "tests" / "device"
-RUNNER = ROOT / "tests" / "tooling" / "stand_ins" / "many_scripts.py"
+RUNNER = ROOT / "tests" / "tooling" / "fakes" / "many_scripts.py"
 FAULTY = json.loads(Path(__file__).with_name("planted_cases.json").read_text(encoding="utf-8"))
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
 LEAST_LINES, MOST_LINES, MOST_BYTES = 15, 80, 60_000
@@ -103,7 +103,7 @@ def test_faulty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms
         case = _case(faulty)
         whole = tmp_path / f"whole{number}.py"
         whole.write_text(render_script(_record(case, "cpu"), case, embed(SUITE, faulty["file"], case.id)))
-        jobs.append({**faulty, "plant": f"{faults}:p{number}", "whole": str(whole)})
+        jobs.append({**faulty, "fault": f"{faults}:p{number}", "whole": str(whole)})
     (tmp_path / "jobs.json").write_text(json.dumps(jobs))
 
     argv = [PYTHON, "-W", "ignore", str(RUNNER), str(tmp_path / "jobs.json")]

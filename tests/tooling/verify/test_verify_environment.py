@@ -14,7 +14,7 @@ from mps_build.verify.target import environments
 from mps_build.verify.target.environments import EnvironmentStore, make_environment, own_pip
 from mps_build.verify.target.interpreter import describe_interpreter, the_one_torch
 from mps_build.verify.target.wheel import sha256_of
-from quick_pip import link_pip
+from processes import link_pip
 from small_wheels import write_wheel
 
 make_venv = environments._make_venv

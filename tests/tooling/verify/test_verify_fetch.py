@@ -9,14 +9,14 @@ import venv
 from pathlib import Path
 
 import pytest
+from http_servers import patience, served
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.reporter import SilentReporter
 from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import Interpreter
 from mps_build.verify.target.wheel import fetch_wheel
-from quick_pip import link_pip
+from processes import link_pip
 from small_wheels import write_wheel
-from strange_server import patience, served
 
 NAME = "torch-2.15.0-py3-none-any.whl"
 OURS = Interpreter(

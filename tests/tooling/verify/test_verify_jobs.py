@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fake_suites import DEATHS, drive, outcomes
 from mps_build.common.records.device_record import Case
 from mps_build.verify.device_suite import jobs_of
 from mps_build.verify.request import VerifyRequest
 from mps_build.verify.suite.driver import run_beside
 from mps_build.verify.suite.outcomes import OnCase, SuiteRun
 from mps_build.verify.suite.request import Limits, Room, SuiteRequest
-from stand_in_drive import DEATHS, drive, outcomes
 
 MANY = "".join(f"def test_{number}(): assert {number} != 5\n" for number in range(9))
 
@@ -23,7 +23,7 @@ def test_every_case_is_asked_once_and_a_file_that_cannot_be_imported_is_named_on
     run = drive(tmp_path, MANY, "import no_such_module\n", "def test_a(): pass\n", jobs=3)
 
     asked = {f"test_{n}": "failed" if n == 5 else "passed" for n in range(9)} | {"test_a": "passed"}
-    assert outcomes(run) == asked | {"test_standin_1::collection": "crashed"}
+    assert outcomes(run) == asked | {"test_fake_1::collection": "crashed"}
     assert len(run.cases) == 11
     assert run.collected == 10
     assert run.bad == 2

@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 import simulation
+from fake_suites import write_python, write_suite
 from mps_build.cli import main
 from mps_build.common.records.device_record import Simulated, load_record
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.releases import find_release
 from mps_build.verify import simulated_suites
-from stand_in_suite import write_python, write_suite
 
 SUITE = """
 import os
@@ -24,7 +24,7 @@ def test_good(): assert os.environ["MPS_BUILD_MACOS"] in ("15.2", "14.4")
 def test_bug(): assert 0, "the order of elements"
 def test_limit(): assert 0, "no such selector"
 def test_new(): assert 0, "off by 3"
-def test_crash(): os.environ["STAND_IN_DEVICE"] == "cpu" or os.abort()
+def test_crash(): os.environ["FAKE_DEVICE"] == "cpu" or os.abort()
 def test_old(): assert 0
 def test_fresh(): assert "PYTORCH_ENABLE_MPS_FALLBACK" not in os.environ
 """
@@ -47,7 +47,7 @@ Run = Callable[..., tuple[int, dict[str, Any]]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs the command on a stand-in for the simulated interpreter."""
+    """Return a function that runs the command on a fake of the simulated interpreter."""
     for name in ("WORK", "CACHE"):
         monkeypatch.setenv(f"MPS_BUILD_{name}", str(tmp_path / name))
     monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from fake_suites import judge_text
 from mps_build.commands import simulate
 from mps_build.common import cores as counted
 from mps_build.common.console import Console
@@ -30,7 +31,6 @@ from mps_build.verify.suite.request import Limits
 from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
 from mps_build.verify.verification import RunContext
 from rich.console import Console as RichConsole
-from stand_in_drive import judge_text
 
 GIB = 1 << 30
 # Plays torch and its suite: it writes what it is told, and answers one case.

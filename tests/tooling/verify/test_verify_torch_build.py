@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from http_servers import page, served
 from mps_build.common.errors import MpsBuildError
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.wheels.pip_call import limited_pip
@@ -17,7 +18,6 @@ from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import Interpreter, describe_interpreter
 from mps_build.verify.target.wheel import fetch_wheel
 from small_wheels import write_wheel
-from strange_server import page, served
 
 LARGE = 526_574_961
 

@@ -30,7 +30,7 @@ from mps_build.wheel_build.companions.source import (
     tree_digest,
 )
 from mps_build.wheel_build.companions.torch_wheel import built_wheel, given_wheel
-from small_companions import MAC, RECIPE, plan, torch_wheel, vision_tree
+from small_wheels import MAC, RECIPE, plan, torch_wheel, vision_tree
 
 # What a wheel demands of torch.
 

@@ -1,4 +1,4 @@
-"""The whole of build_companions on stand-ins: a torch that holds a list, a torchvision that suppresses in Python.
+"""The whole of build_companions on fakes: a torch that holds a list, a torchvision that suppresses in Python.
 
 Slow: the recipe's locked environment is made by pip. Real companions are compiled by `rehearse -- v2.6.0 --companions`.
 """

@@ -24,16 +24,22 @@ from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Gate
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
-from mps_build.wheel_build.artifacts import Editable, editable_of
 from mps_build.wheel_build.backend import build_folder
 from mps_build.wheel_build.build_request import BuildRequest, CompilerRequest, SourceRequest, WheelRequest
-from mps_build.wheel_build.editable import EditableBuild
-from mps_build.wheel_build.editable_state import Remembered, recall, remember
+from mps_build.wheel_build.editable import EditableBuild, build_editable, create_runtime, first_command, import_it
 from mps_build.wheel_build.options import BuildOptions
 from mps_build.wheel_build.pipeline import Pipeline
-from mps_build.wheel_build.steps.build_editable import build_editable, create_runtime, first_command, import_it
+from mps_build.wheel_build.rebuild_editable import (
+    Editable,
+    Remembered,
+    editable_of,
+    rebuild,
+    recall,
+    remember,
+    stale_copies,
+    stale_sources,
+)
 from mps_build.wheel_build.steps.configure import configure, configure_command, write_overrides
-from mps_build.wheel_build.steps.rebuild_editable import rebuild, stale_copies, stale_sources
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "setup_py_era"
 OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"

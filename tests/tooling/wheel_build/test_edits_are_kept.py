@@ -17,7 +17,7 @@ from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
 from mps_build.wheel_build.artifacts import SourceTree
 from mps_build.wheel_build.build_request import SourceRequest
-from mps_build.wheel_build.source import prepare_source
+from mps_build.wheel_build.steps.prepare_source import prepare_source
 
 
 @pytest.fixture(name="request_")

@@ -20,7 +20,7 @@ from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.meaning import as_yaml
 from mps_build.common.reporter import SilentReporter
-from mps_build.wheel_build.steps.fetch_source import fetch_source, resolve_ref
+from mps_build.wheel_build.steps.prepare_source import fetch_source, resolve_ref
 
 REDIRECTING = {
     "GIT_DIR": ".git",

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from entry import entry, environ
-from stand_in_wheels import write_history
-from waiting import LONGEST_SECONDS, wait_until
+from git_history import write_history
+from processes import LONGEST_SECONDS, entry, environ, wait_until
 
 CHECK = """\
 echo x >> {folder}/asked
@@ -25,10 +24,10 @@ if [ "$(wc -l < {folder}/asked)" -ge 6 ] && [ ! -e {folder}/interrupted ]; then 
 """
 BUILD = """\
 import sys, time; from pathlib import Path
-from mps_build.wheel_build import build_environment; from mps_build.cli import main
+from mps_build.wheel_build.steps import create_environment; from mps_build.cli import main
 def wait(**_):
     Path({reached!r}).touch(); time.sleep(600)
-build_environment.create_environment = wait
+create_environment.create_environment = wait
 raise SystemExit(main("build_wheel", sys.argv[1:]))
 """
 

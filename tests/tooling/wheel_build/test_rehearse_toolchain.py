@@ -22,7 +22,7 @@ from mps_build.wheel_build.rehearsal.whole.mac_tools import write_mac_tools
 from mps_build.wheel_build.rehearsal.whole.prepare import llvm_folder
 from mps_build.wheel_build.rehearsal.whole.system_stubs import RUNTIME
 from mps_build.wheel_build.rehearsal.whole.toolchain import WholeToolchain, compiler_digest, write_toolchain
-from waiting import LONGEST_SECONDS
+from processes import LONGEST_SECONDS
 
 _SAYS = '#!/bin/sh\necho "${0##*/} $*"\n'
 

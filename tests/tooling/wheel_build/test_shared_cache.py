@@ -131,7 +131,7 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
     seen: list[str] = []
 
     def build_for(self: Pipeline, python: str, tree: object, source: str) -> None:
-        endpoint = self.request.compilers.cache.variables["SCCACHE_REDIS_ENDPOINT"]
+        endpoint = self.context.request.compilers.cache.variables["SCCACHE_REDIS_ENDPOINT"]
         with socket.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))) as connection:
             connection.sendall(b"*1\r\n$4\r\nPING\r\n")
             seen.append(connection.recv(64).decode())
@@ -140,10 +140,10 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
     monkeypatch.setattr(Pipeline, "_build_for", build_for)
 
     pipeline = Pipeline(request, workspace=workspace, console=Console())
-    before = pipeline.request
+    before = pipeline.context.request
     pipeline.build()
 
-    assert pipeline.request is before
+    assert pipeline.context.request is before
     assert seen == ["+PONG\r\n"]
     assert (tmp_path / "calls").read_text(encoding="utf-8").endswith("--stop-server\n")
 

@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mps_build.wheel_build.wide_headers import WideHeader, wide_header_lines
-from mps_build.wheel_build.wide_headers.exclude import LIST, exclude
+from mps_build.wheel_build.wide_headers import LIST, WideHeader, exclude, wide_header_lines
 
 FAILED = "FAILED: [code=1] CMakeFiles/torch_cpu.dir/{}.o \nclang++ -o ...\nninja: build stopped: subcommand failed.\n"
 

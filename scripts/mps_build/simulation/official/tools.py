@@ -142,7 +142,7 @@ def _zig(reporter: Reporter) -> Path:
     def install() -> StepResult:
         reporter.started("Install zig (100 MB, 440 MB on disk)")
         requirements = home / "requirements.txt"
-        lock = locks_root() / "sample-py3.13.txt"
+        lock = locks_root() / "sample.txt"
         write_whole(requirements, package_lines(lock.read_text(encoding="utf-8"), "ziglang"))
         pip = (*pip_command(), "install", "-q", "--no-input", "--no-deps", "--require-hashes", "--upgrade")
         argv = (*pip, "--target", str(home / "site"), "-r", str(requirements))

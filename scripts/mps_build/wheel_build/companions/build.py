@@ -25,8 +25,7 @@ from ..artifacts import Wheel
 from ..compiler_environ import build_environ
 from ..failure import explained
 from ..steps.compile_wheel import compile_wheel
-from ..steps.finish_wheel import bill_of_materials, finish_wheel
-from ..steps.repair_wheel import repair_wheel
+from ..steps.finish_wheel import bill_of_materials, finish_wheel, repair_wheel
 from .companion_environment import CompanionEnvironment
 from .companion_plan import CompanionPlan
 from .fetch import CompanionSource, Sources

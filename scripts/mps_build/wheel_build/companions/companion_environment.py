@@ -14,8 +14,8 @@ from ...common.errors import BuildEnvironmentError, CompileError, disk_full
 from ...common.interpreters import find_python
 from ...common.json_text import read_json
 from ...common.process import Command, CommandFailed, capture, run_logged
-from ...common.receipts import Ledger, Receipt, StepResult, fingerprint
-from ...common.recipe.catalogue import locks_root
+from ...common.receipts import Ledger, Receipt, StepResult
+from ...common.recipe.locks import lock_of
 from ...common.reporter import Reporter
 from ...common.wheels.cache import own_folder
 from ...common.wheels.naming import is_same_version
@@ -63,10 +63,8 @@ class CompanionEnvironment:
         Raises:
             BuildEnvironmentError: something is not to be had, or torch cannot be imported there.
         """
-        plan, lock = self.plan, locks_root() / self.plan.recipe.lock_name(self.plan.torch.python)
+        plan, lock = self.plan, lock_of(self.plan.recipe, self.plan.torch.python)
         interpreter = self._interpreter()
-        if not lock.is_file():
-            raise BuildEnvironmentError(f"{lock} is missing", hint=f"nox -s lock -- {plan.recipe.name} writes it")
 
         def create() -> StepResult:
             tools = create_environment(
@@ -93,7 +91,7 @@ class CompanionEnvironment:
 
         inputs = {
             "interpreter": plan.python.identity() if plan.python else str(interpreter),
-            "lock": fingerprint(lock)["sha256"],
+            "lock": lock.sha256,
             "torch": self.torch_sha256,
             "needs": {**_BUILD_NEEDS, **_CMAKE},
             "completed_from": plan.completed_from,

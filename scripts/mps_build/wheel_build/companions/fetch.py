@@ -13,8 +13,7 @@ from ...common.receipts import Ledger, StepResult, fingerprint
 from ...common.reporter import Reporter
 from ...common.workspace import Workspace, cache_folder
 from ..source_state import exclude_ours, source_state
-from ..steps.fetch_source import fetch_source, resolve_ref
-from ..steps.unpack_source import unpack_source
+from ..steps.prepare_source import fetch_source, resolve_ref, unpack_source
 from .companion_plan import CompanionPlan
 from .source import check_tree, has_mps_kernels, tree_digest
 

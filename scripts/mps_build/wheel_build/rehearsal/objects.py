@@ -13,7 +13,7 @@ from pathlib import Path
 from mps_build.common.errors import GateError, reason_of
 from mps_build.common.json_text import read_json
 
-from ..compile_commands import object_of, words_of
+from ..ninja import object_of, words_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,18 +13,17 @@ from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
-from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.recipe.locks import lock_of
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree, work_folder
 
 from ..artifacts import SourceTree
 from ..backend import build_folder
 from ..compiler_environ import build_environ
-from ..configuring import configuring
 from ..mm.check_request import oldest_macos
 from ..mm.patched import check_tree_files, mm_files
-from ..ninja import ninja_of
-from ..steps.compile_objects import compile_objects
+from ..ninja import compile_objects, ninja_of
+from ..steps.configure import configuring
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
 
@@ -112,7 +111,7 @@ class Rehearsal:
 
     def _locked(self, recipe: Recipe, venv: Path, place: Place) -> Receipt:
         """Install what the recipe's lock names into a venv."""
-        lock = locks_root() / recipe.lock_name(place.python)
+        lock = lock_of(recipe, place.python)
 
         def create() -> StepResult:
             tools = create_environment(
@@ -128,7 +127,7 @@ class Rehearsal:
             )
             return StepResult(trees=(venv,), facts={"tools": tools})
 
-        inputs = {"lock": fingerprint(lock)["sha256"], "place": place.name}
+        inputs = {"lock": lock.sha256, "place": place.name}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
         self.note("lock", f"{lock.name} installed in {place.name}", "its hashes and versions are available", receipt)
         return receipt

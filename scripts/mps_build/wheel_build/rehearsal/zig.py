@@ -15,7 +15,6 @@ from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import cache_folder
 
-from .debian_source import debian_source
 from .session import Rehearsal, rehearsal_folder
 
 # A string needs both archives: libc++ and libc++abi.
@@ -33,7 +32,7 @@ def zig_program(rehearsal: Rehearsal) -> Path:
     Raises:
         BuildEnvironmentError: the lock names none, or pip cannot install it.
     """
-    lock = locks_root() / f"sample-py{debian_source(rehearsal.recipe.version).python}.txt"
+    lock = locks_root() / "sample.txt"
     lines = package_lines(lock.read_text(encoding="utf-8"), "ziglang")
     # One folder a version, its receipt beside it: rehearsals share it, and a newer lock disturbs none that runs.
     home = cache_folder() / "ziglang" / lines.split()[0].partition("==")[2]

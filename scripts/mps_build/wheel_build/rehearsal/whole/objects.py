@@ -10,8 +10,8 @@ from mps_build.common.process import Command, capture
 from mps_build.common.receipts import StepResult
 
 from ...backend import build_folder
+from ...failure import with_retries
 from ...ninja import ninja_of, run_build
-from ...retry import with_retries
 from ...zig.files import write_if_new
 from ..objects import Unit, read_units
 from ..session import Prepared, Rehearsal

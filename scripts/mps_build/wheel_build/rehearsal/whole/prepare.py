@@ -18,7 +18,7 @@ from mps_build.common.workspace import cache_folder
 from ...artifacts import SourceTree
 from ...objc import write_frameworks
 from ...objc.stubs import imports_of
-from ...steps.provide_libomp import provide_libomp
+from ...steps.create_environment import provide_libomp
 from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from ..chroot import Chroot, check_host
 from ..darwin import run_in_root

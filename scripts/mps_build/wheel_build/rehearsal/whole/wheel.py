@@ -25,11 +25,8 @@ from mps_build.inspection.audit.model import Expectation
 
 from ...artifacts import Wheel
 from ...ninja import run_build
-from ...steps.compile_wheel import build_command, compile_wheel
-from ...steps.deliver_wheel import deliver_wheel
-from ...steps.finish_wheel import FAST, bill_of_materials, finish_wheel
-from ...steps.repack_wheel import files_of, make_commands, repack_wheel
-from ...steps.repair_wheel import repair_wheel
+from ...steps.compile_wheel import build_command, compile_wheel, files_of, make_commands, repack_wheel
+from ...steps.finish_wheel import FAST, bill_of_materials, deliver_wheel, finish_wheel, repair_wheel
 from ..session import Prepared, Rehearsal
 from .marking import STATEMENT, marked_bill
 from .objects import tree_build

@@ -36,7 +36,7 @@ from mps_build.wheel_build.mm.check import (
 from mps_build.wheel_build.mm.diagnostics import Diagnostic
 from mps_build.wheel_build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 
-from .shared.find_wheel import find_wheel
+from .shared.wheels import find_wheel
 
 TASK = ("build", 4)
 EXTRA = "check_mm"

@@ -37,9 +37,9 @@ from ..inspection.audit.render import printable
 from ..kernels.report.difference import compare_runs
 from ..verify.reports import benchmark_side_by_side
 from ..verify.reports.side_by_side import compare_records, new_failures, tables, verdict
-from .shared.find_wheel import find_wheel
 from .shared.kernels import compare_kernels_of
-from .shared.trust import add_trust
+from .shared.options import add_trust
+from .shared.wheels import find_wheel
 
 TASK = ("inspection", 4)
 EXTRA_OPTIONS = {"--kernels": "kernels"}

@@ -38,7 +38,7 @@ from mps_build.wheel_build.rehearsal.session import Rehearsal, rehearsal_folder
 from mps_build.wheel_build.rehearsal.source import choose_origin
 from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 
-from .shared.numbers import count
+from .shared.options import count
 
 TASK = ("build", 3)
 DOCUMENT = (

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
-from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python
+from mps_build.commands.shared.wheels import find_wheel
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores, with_share
 from mps_build.common.workspace import cache_folder

@@ -223,20 +223,20 @@ def load_plant(text: str) -> Plant:
     file, colon, name = text.rpartition(":")
     path = Path(file).expanduser()
     if not colon or not name.isidentifier():
-        raise UsageError(f"--plant {text!r} is not of the form FILE.py:NAME")
+        raise UsageError(f"--inject {text!r} is not of the form FILE.py:NAME")
     if not path.is_file():
-        raise UsageError(f"--plant: {path} is not a file")
+        raise UsageError(f"--inject: {path} is not a file")
     spec = importlib.util.spec_from_file_location("planted", path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"--plant: {path} is not a Python file")
+        raise UsageError(f"--inject: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise UsageError(f"--plant: {path} cannot be imported: {error!r}") from error
+        raise UsageError(f"--inject: {path} cannot be imported: {error!r}") from error
     function = getattr(module, name, None)
     if not callable(function):
-        raise UsageError(f"--plant: {path} has no function {name}")
+        raise UsageError(f"--inject: {path} has no function {name}")
     planted: Plant = function
     return planted
 

@@ -1,7 +1,10 @@
-"""Which wheel or installed distribution an argument means."""
+"""Which wheel an argument means: a file, a requirement, an installed distribution, or the newest nightly."""
 
 from __future__ import annotations
 
+import argparse
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from mps_build.common.console import Console
@@ -9,6 +12,7 @@ from mps_build.common.errors import UsageError
 from mps_build.common.home import expanded
 from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, capture
+from mps_build.common.wheels.nightly import VARIABLE, index_variables, newest_nightly, nightly_index
 from mps_build.common.workspace import cache_folder
 
 # Asked of the other interpreter: where each distribution of a name lies (two of one name shadow each other).
@@ -75,3 +79,39 @@ def find_wheel(
     fetched = fetch_wheel(text, python=python, cache=cache / "wheels", log=log, reporter=console, limits=limits)
     console.print(f"{'from the cache' if fetched.from_cache else 'fetched'}: {fetched.path}", style="dim")
     return fetched.path, True
+
+
+def add_nightly_options(parser: argparse.ArgumentParser) -> None:
+    """Add which nightly, and from where."""
+    parser.add_argument(
+        "--nightly", action="store_true", help="the newest pre-release of torch (never tried on the real index)"
+    )
+    parser.add_argument(
+        "--index", metavar="DIR|ADDRESS", help=f"where nightlies are (default: {VARIABLE}, else pip's own index)"
+    )
+
+
+def chosen_nightly(
+    target: str | None, *, nightly: bool, index: str | None, pythons: Iterable[str], platform: str | None
+) -> tuple[str, str]:
+    """Return the requirement of the newest pre-release and its Python; pip finds it from here on.
+
+    Raises:
+        UsageError: another torch is named as well, or the index has no pre-release.
+        SourceError: the index cannot be asked.
+    """
+    if target is not None or not nightly:
+        raise UsageError(
+            "--index goes with --nightly" if not nightly else f"--nightly chooses the torch: leave {target} out",
+            hint="--nightly --index ADDRESS",
+        )
+    from mps_build.common.wheels.download import pip_command
+    from mps_build.common.wheels.pip_call import QUESTION
+
+    where = nightly_index(index, os.environ)
+    version, python = newest_nightly(
+        "torch", pip=pip_command(QUESTION), pythons=pythons, platform=platform, index=where
+    )
+    # pip reads its settings from variables: whoever fetches in this process finds the nightly, and what it requires.
+    os.environ.update(index_variables(where))
+    return f"torch=={version}", python

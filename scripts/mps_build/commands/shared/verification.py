@@ -1,22 +1,29 @@
-"""The options of every command that takes a torch: which one, on which device, and where the record goes."""
+"""What every verification of a torch shares: which one, on which device, where the record goes, and how it ends."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import UsageError
-from mps_build.common.records.device_record import Simulated
+from mps_build.common.console import Console, human_seconds
+from mps_build.common.errors import KnownIssuesOnly, MpsBuildError, UsageError
+from mps_build.common.files import write_whole
+from mps_build.common.records.device_record import Case, Record, Simulated, to_json
+from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
+from mps_build.verify import Verification
+from mps_build.verify.reports import html, junit, markdown
+from mps_build.verify.reports.words import explanation_words, found_in, further_cause, one_line, torch_words
 from mps_build.verify.target.interpreter import callers_python
 
-from .nightly_options import add_nightly_options, chosen_nightly
-from .numbers import amount
-from .trust import add_trust
+from .options import add_inject, add_trust, amount
+from .wheels import add_nightly_options, chosen_nightly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +35,7 @@ class TorchOptions:
     index: str | None
     python: str | None
     device: str
-    plant: str | None
+    inject: str | None
     memory_limit: float | None
     host: Path | None
     record: Path | None
@@ -71,9 +78,7 @@ def add_torch_options(parser: argparse.ArgumentParser) -> None:
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add how it is run, and where the record goes."""
-    parser.add_argument(
-        "--plant", metavar="FILE.py:NAME", help="inject a fault into device operations (docs/verify/plants.md)"
-    )
+    add_inject(parser, "hold a fault around device operations, to see it noticed (docs/verify/injected_faults.md)")
     parser.add_argument("--memory-limit", metavar="GB", type=amount, help="memory limit of the process under test")
     parser.add_argument("--host", metavar="FILE", type=Path, help="check a recorded host instead of this one")
     parser.add_argument("--record", metavar="DIR", type=Path, help="folder for the record and the logs")
@@ -116,7 +121,7 @@ def torch_fields(options: TorchOptions, *, simulated: Simulated | None = None) -
         "target": target,
         "python": python,
         "device": options.device,
-        "plant": options.plant,
+        "fault": options.inject,
         "memory_bytes": int(memory * 1_000_000_000) if memory is not None else None,
         "host_file": options.host,
         "folder": options.record,
@@ -147,3 +152,92 @@ def verdict_fields(options: VerdictOptions) -> dict[str, Any]:
 def words(text: str) -> tuple[str, ...]:
     """Return the words of a list such as `resnet50,bert`."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+_SHOWN = 20
+
+
+def concluded(
+    verification: Verification, options: VerdictOptions, console: Console, *, command: str, resumes: bool = True
+) -> Result:
+    """Run it to a record, however it ends; write the reports that were asked for, and tell the end."""
+    try:
+        record = verification.run()
+    except KeyboardInterrupt:
+        given = list(options.given)
+        if resumes and verification.suite_run.cases and "--resume" not in given:
+            given += ["--resume", str(verification.folder)]
+        hint = f"to go on: nox -s {command} -- {shlex.join(given)}"
+        record = verification.interrupted_record().model_copy(update={"hint": hint})
+    except MpsBuildError:
+        if verification.refusal is not None:
+            write_reports(options, verification.refusal)
+            console.print(f"record   {verification.folder / 'record.json'}")
+        raise
+    write_reports(options, record)
+    print_end(record, verification.folder / "record.json", console)
+    return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
+
+
+def write_reports(options: VerdictOptions, record: Record) -> None:
+    """Write every report that was asked for, and GitHub's job summary where there is one."""
+    for path, render in (
+        (options.junit, junit.render),
+        (options.html, html.render),
+        (options.markdown, markdown.render),
+    ):
+        if path is not None:
+            write_whole(path, render(record))
+    job_summary(markdown.render(record))
+
+
+def print_end(record: Record, path: Path, console: Console) -> None:
+    """Print what a run shows: the statement, the failed cases, the known issues, the verdict, and what to do next."""
+    console.print()
+    console.print(record.statement, style="bold")
+    new = [case for case in record.cases if case.is_new]
+    known = [case for case in record.cases if case.outcome == "known"]
+    for title, cases in (("New findings", new), ("Known issues", known)):
+        if found := found_in(record, cases):
+            lines = [
+                [one.id, one.words, ", ".join(one.first.issue), _outcome(one.first), _short(one.first)]
+                for one in found[:_SHOWN]
+            ]
+            if len(found) > _SHOWN:
+                lines.append([f"and {len(found) - _SHOWN} more", "", "", "", ""])
+            console.table(("finding", "found by", "issue", "outcome", "what"), lines, title=title)
+    unexpected = [case.id for case in record.cases if case.outcome == "unexpected_pass"]
+    if unexpected:
+        console.print(f"passed, although listed as a known issue: {', '.join(unexpected[:_SHOWN])}")
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(record.counts.items())) or "no case ran"
+    partial = " (partial)" if record.partial else ""
+    rows = [
+        ("verdict", f"{record.verdict}{partial}{f': {why}' if (why := further_cause(record)) else ''}"),
+        ("torch", torch_words(record)),
+        ("cases", counts),
+        ("time", human_seconds(record.seconds)),
+        ("record", str(path)),
+    ]
+    if record.fault:
+        rows.insert(1, ("injected fault", record.fault))
+    if words := explanation_words(record):
+        rows.insert(-2, ("failures", words))
+    console.table(("", ""), rows)
+    if record.message and record.cause != "interrupted":  # that stands behind the verdict already
+        console.print(record.message, style="bold red")
+    for note in record.notes:
+        console.warn(note)
+    if record.hint:
+        console.print(record.hint if record.cause == "interrupted" else f"next: {record.hint}")
+    elif record.exit_code != KnownIssuesOnly.exit_code:
+        console.print(f"next: `nox -s compare -- OLDER_RECORD {path}` shows what changed since another run")
+    if record.cause != "interrupted":
+        console.print(one_line(record), style="bold")
+
+
+def _outcome(case: Case) -> str:
+    return f"{case.outcome}: {case.known_issue}" if case.known_issue else case.outcome
+
+
+def _short(case: Case) -> str:
+    return " ".join((case.reason or "").split())[:120]

@@ -41,7 +41,7 @@ from .shared.find_wheel import find_wheel
 from .shared.kernels import compare_kernels_of
 from .shared.trust import add_trust
 
-TASK = ("inspection", 4)
+TASK = ("inspection", 3)
 EXTRA_OPTIONS = {"--kernels": "kernels"}
 DOCUMENT = (
     "?compared:string ?left:string ?right:string ?kernels:object ?parts:array ?newly_failing:array "

@@ -45,7 +45,7 @@ from ..inspection.malformed import Malformed
 from .shared.find_wheel import find_wheel
 from .shared.trust import add_trust
 
-TASK = ("inspection", 3)
+TASK = ("inspection", 2)
 DOCUMENT = "facts:object counts:object operators:array ?against:object ?changes:array ?kernel_changes:array"
 EXAMPLES = (
     "v2.6.0 --against v2.15.0",

@@ -45,7 +45,7 @@ from mps_build.simulation.session import (
 from .shared.numbers import count
 from .shared.trust import add_trust
 
-TASK = ("verify", 0)
+TASK = ("without_a_mac", 1)
 EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "

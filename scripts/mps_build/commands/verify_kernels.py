@@ -38,7 +38,7 @@ from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
 from .shared.trust import add_trust
 
-TASK = ("inspection", 2)
+TASK = ("without_a_mac", 2)
 EXTRA = "kernels"
 DOCUMENT = (
     "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
@@ -34,6 +35,10 @@ def pytest_configure() -> None:
         del os.environ[name]
     if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
         os.environ.update(with_share(os.environ, int(workers)))
+    # A shell starts `nox &` with these ignored, which our children would inherit: a test that sends one waited forever.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

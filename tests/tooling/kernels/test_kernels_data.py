@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import UsageError
 from mps_build.inspection.malformed import Malformed
-from mps_build.kernels.execution import selection, verify_all, written
+from mps_build.kernels.execution import examine, selection, verify_all
 from mps_build.kernels.execution.verify_all import KernelRow
 from mps_build.kernels.families.shared.contracts import find_binder, load_contracts, load_families
 from mps_build.kernels.families.shared.pack import pack_argument
@@ -17,8 +17,7 @@ from mps_build.kernels.judge import known
 from mps_build.kernels.judge.references import load_references
 from mps_build.kernels.program import values
 from mps_build.kernels.program.dtypes import DTYPES
-from mps_build.kernels.program.errors import WrongBinding
-from mps_build.kernels.program.launch import View, output_buffer
+from mps_build.kernels.program.launch import View, WrongBinding, output_buffer
 from mps_build.kernels.read.library import Function, Library, parse_library
 from mps_build.kernels.read.metadata import parse_metadata
 from mps_build.kernels.read.wheel import read_libraries
@@ -153,9 +152,9 @@ def test_bytes_between_the_elements_of_a_view_must_stay() -> None:
     content = bytearray(b"\xa5" * 12)
     content[0:4] = content[6:10] = b"\1\2\3\4"
 
-    assert written.gap_changed([view], bytes(content), 0xA5) is None
+    assert examine.gap_changed([view], bytes(content), 0xA5) is None
     content[4] = 0
-    assert written.gap_changed([view], bytes(content), 0xA5) == 4
+    assert examine.gap_changed([view], bytes(content), 0xA5) == 4
 
 
 def _library(*names: str) -> Library:

@@ -18,9 +18,9 @@ from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.code.kernel import addressing_of
 from mps_build.kernels.execution import examine_large as module
 from mps_build.kernels.execution import large_host, moves, ways
+from mps_build.kernels.execution.closed import Addressing
 from mps_build.kernels.execution.examine import Verdict
-from mps_build.kernels.execution.large_runs import LargeRuns
-from mps_build.kernels.execution.records import Addressing
+from mps_build.kernels.execution.examine_large import LargeRuns
 from mps_build.kernels.families.shared.contracts import Case, Kernel, match_kernel
 from mps_build.kernels.families.shared.large import Ask, Rule
 from mps_build.kernels.judge.references import load_references

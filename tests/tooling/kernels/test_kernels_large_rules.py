@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from mps_build.common.workspace import CHECKOUT
 from mps_build.kernels.families.shared.contracts import Contract, load_contracts, load_families
 from mps_build.kernels.families.shared.large import Rule, load_guards, load_rules, rule_of
-from mps_build.kernels.report.large import rules_table
+from mps_build.kernels.report.tables import rules_table
 from pydantic import ValidationError
 from rows import for_each
 

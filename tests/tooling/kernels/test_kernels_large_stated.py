@@ -15,7 +15,7 @@ from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.execution import examine_large as module
 from mps_build.kernels.execution import large_host, moves
 from mps_build.kernels.execution.examine import Verdict
-from mps_build.kernels.execution.large_call import call_of, tensors_of
+from mps_build.kernels.execution.large_launch import call_of, tensors_of
 from mps_build.kernels.families.shared.contracts import Case, Kernel
 from mps_build.kernels.families.shared.large import Ask
 from mps_build.kernels.machine.shift import Moved, Shift

@@ -24,8 +24,8 @@ from mps_build.common.records.device_record import Record
 from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules
-from mps_build.kernels.report.families import families_table
-from mps_build.kernels.report.large import rules_table as large_table
+from mps_build.kernels.report.tables import families_table
+from mps_build.kernels.report.tables import rules_table as large_table
 from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.upstream.summary import Summary, UpstreamExplanations, load_upstream_explanations, upstream_page

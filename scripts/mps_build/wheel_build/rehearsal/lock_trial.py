@@ -1,4 +1,4 @@
-"""Does a lock resolve for a Mac? pip is asked from here, with the Mac's tags, and installs nothing."""
+"""Does a lock resolve for a Mac? pip resolves it here, with the Mac's tags, and installs nothing."""
 
 from __future__ import annotations
 

@@ -1,21 +1,19 @@
-"""Sparse tensors: of coordinates and of compressed rows; read, changed, computed with, brought elsewhere."""
+"""Sparse tensors: of coordinates and of compressed rows; read, changed, computed with, brought elsewhere, derived."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from engine import Cases
-from engine.acts import backward, leaf
-from engine.answers import attempt, each
+from engine.description import Table
+from engine.versions import is_at_least
 
-cases = Cases("scenarios")
+t = Table()
 # (shape, sides that are sparse, places): in any order, some places several times.
-_PLACES: dict[str, tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]] = {
+PLACES = {
     "alone": ((4, 6), ((3, 0, 3, 1, 0), (5, 2, 1, 4, 0))),
     "equal": ((4, 6), ((3, 0, 3, 1, 3, 0), (5, 2, 5, 4, 5, 2))),
     "one-place": ((4, 6), ((2, 2, 2), (3, 3, 3))),
@@ -34,18 +32,17 @@ _PLACES: dict[str, tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]] = {
     "deep-lines": ((3, 2, 4), ((2, 0, 2, 1), (1, 0, 1, 1))),
     "no-dimensions": ((), ()),
 }
-KINDS = (*_PLACES, "coalesced", "rows-coalesced", "deep-coalesced", "stepped")
+KINDS = (*PLACES, "coalesced", "rows-coalesced", "deep-coalesced", "stepped")
 _LIKE = {"coalesced": "equal", "rows-coalesced": "rows", "deep-coalesced": "deep", "stepped": "equal"}
 
 
-def shape_of(kind: str) -> tuple[int, ...]:
-    """Return the shape of a kind."""
-    return _PLACES[_LIKE.get(kind, kind)][0]
+def _shape_of(kind):
+    return PLACES[_LIKE.get(kind, kind)][0]
 
 
-def made(kind: str, numbers: torch.Tensor) -> torch.Tensor:
-    """Return a sparse tensor of a kind, of the dtype and on the device of some numbers (72 are enough)."""
-    shape, sides = _PLACES[_LIKE.get(kind, kind)]
+def _made(kind, numbers):
+    """A sparse tensor of a kind, of the dtype and on the device of some numbers (72 are enough)."""
+    shape, sides = PLACES[_LIKE.get(kind, kind)]
     count = len(sides[0]) if sides else 2
     places = torch.tensor(sides, dtype=torch.int64, device=numbers.device).reshape(len(sides), count)
     rest = shape[len(sides) :]
@@ -58,25 +55,20 @@ def made(kind: str, numbers: torch.Tensor) -> torch.Tensor:
     return found.coalesce() if kind.endswith("coalesced") else found
 
 
-def told(answer: Any) -> Any:
-    """Return what is defined of an answer: of a sparse one its numbers, its form, and its order where it says so."""
+def _dense(answer):
+    """What is defined of an answer: of a sparse one its numbers, its form, and its order where it says so."""
     if isinstance(answer, (list, tuple)):
-        return [told(one) for one in answer]
+        return [_dense(one) for one in answer]
     if not isinstance(answer, torch.Tensor) or answer.layout == torch.strided:
         return answer
     if answer.layout != torch.sparse_coo:
         return [answer.to_dense(), str((answer.layout, tuple(answer.shape)))]
-    form = (
-        tuple(answer.shape),
-        answer.sparse_dim(),
-        answer.dense_dim(),
-        not answer.is_coalesced() or _in_order(answer),
-    )
-    return [answer.to_dense(), str(form)]
+    is_in_order = not answer.is_coalesced() or _in_order(answer)
+    return [answer.to_dense(), str((tuple(answer.shape), answer.sparse_dim(), answer.dense_dim(), is_in_order))]
 
 
-def _in_order(one: torch.Tensor) -> bool:
-    """Say whether the places of a tensor that is coalesced come in order, each of them once."""
+def _in_order(one):
+    """Whether the places of a tensor that is coalesced come in order, each of them once."""
     places = one._indices().t().tolist()
     return all(first < second for first, second in zip(places, places[1:]))
 
@@ -87,20 +79,20 @@ _DTYPES = (
 )
 
 
-def _brought(s: torch.Tensor) -> Any:
+def _brought(s):
     return [s.cpu().to(s.device), pickle.loads(pickle.dumps(s)), copy.deepcopy(s), copy.copy(s)]
 
 
 # s is sparse, t another of its form; x is dense, of the same shape.
-_CORE: dict[str, Any] = {
+FORMS = {
     "dense": lambda s, t, x: s.to_dense(),
-    "dense-twice": lambda s, t, x: [s.to_dense(), s.to_dense() + s.to_dense()],
+    "dense-again": lambda s, t, x: [s.to_dense(), s.to_dense() + s.to_dense()],
     "form": lambda s, t, x: str(
         (s.is_coalesced(), s._nnz(), s.sparse_dim(), s.dense_dim(), tuple(s.shape), s.is_sparse, s.numel(), s.ndim)
     ),
     "stored": lambda s, t, x: [s._indices(), s._values()],
     "coalesced": lambda s, t, x: [(y := s.coalesce()).indices(), y.values(), str((y._nnz(), y.is_coalesced()))],
-    "coalesced-twice": lambda s, t, x: s.coalesce().coalesce(),
+    "coalesced-again": lambda s, t, x: s.coalesce().coalesce(),
     "from-dense": lambda s, t, x: [
         [(y := x.to_sparse(*sides)).indices(), y.values(), str((y.is_coalesced(), y._nnz())), y]
         for sides in ((), *((side,) for side in range(1, x.dim() + 1)))
@@ -129,8 +121,6 @@ _CORE: dict[str, Any] = {
     "unsqueeze": lambda s, t, x: [s.unsqueeze(0), s.unsqueeze(-1)],
     "cat": lambda s, t, x: [torch.cat([s, t], side) for side in range(x.dim())],
     "equal-numbers": lambda s, t, x: (s.to_dense() == s.coalesce().to_dense()).all(),
-}
-_MORE: dict[str, Any] = {
     "all-dtypes": lambda s, t, x: [s.to(dtype) for dtype in _DTYPES if dtype != torch.uint8],
     "from-dense-masked": lambda s, t, x: [(x * (x > 0)).to_sparse(), (x[..., :0]).to_sparse(), x[:0].to_sparse()],
     "transpose": lambda s, t, x: [s.transpose(0, 1), s.coalesce().transpose(0, -1), s.transpose(0, 0)],
@@ -200,159 +190,35 @@ _MORE: dict[str, Any] = {
 }
 
 
-_ALWAYS = ("dense", "coalesced", "add-dense")
-_TURNS = 4
+def _coordinates(numbers, kind, form):
+    x = numbers[8 : 8 + int(torch.Size(_shape_of(kind)).numel())].reshape(_shape_of(kind))
+    return FORMS[form](_made(kind, numbers), _made(kind, numbers.flip(0)), x)
 
 
-def _asked(kind: str, dtype: torch.dtype) -> dict[str, Any]:
-    """Return a few forms always; of the others each with every kind, and with every dtype, but not all together."""
-    turn = KINDS.index(kind) + _DTYPES.index(dtype)
-    few = dtype not in (torch.float32, torch.int64)
-    return {
-        name: form
-        for place, (name, form) in enumerate({**_CORE, **_MORE}.items())
-        if name in _ALWAYS or (place + turn) % (_TURNS * (1 + few)) == 0
-    }
+BLOCKS = {"csr": None, "csc": None, "bsr": (2, 3), "bsc": (2, 3)}
 
 
-def _act(forms: dict[str, Any], kind: str) -> Any:
-    def act(numbers: torch.Tensor) -> Any:
-        x = numbers[8 : 8 + int(torch.Size(shape_of(kind)).numel())].reshape(shape_of(kind))
-        s, t = made(kind, numbers), made(kind, numbers.flip(0))
-        return each({name: lambda form=form: told(form(s, t, x)) for name, form in forms.items()})
-
-    return act
-
-
-for _dtype in (torch.float32,):
-    for _kind in ("equal", "rows") if _dtype == torch.float32 else ("equal",):
-        cases.add(
-            f"layout-sparse-{_kind}-{str(_dtype)[6:]}",
-            _act(_asked(_kind, _dtype), _kind),
-            make=lambda d, dtype=_dtype: (d.of(dtype, 72),),
-            terms=64,
-            floor=1.0,
-            states=("fresh",),
-            anywhere=True,
-            may_be_missing=True,
-            since="2.8",
-        )
-
-
-def _embedded(weight: torch.Tensor, scale: torch.Tensor) -> Any:
-    """Return the sparse gradients of embeddings, and the weight after steps with them."""
-    answers = {}
-    index = torch.tensor([[1, 4, 1], [0, 4, 4]], device=weight.device)
-    for name, given in (("plain", {}), ("padded", {"padding_idx": 4})):
-
-        def answer(given: Any = given) -> Any:
-            table = weight.detach().clone().requires_grad_()
-            (F.embedding(index, table, sparse=True, **given) * scale).sum().backward()
-            assert table.grad is not None
-            gradient = told(table.grad)
-            torch.optim.SGD([table], lr=0.5).step()
-            torch.optim.SparseAdam([table], lr=0.25, eps=1e-3).step()
-            return gradient, table
-
-        answers[name] = attempt(answer)
-    for mode in ("sum", "mean"):
-
-        def bag(mode: str = mode) -> Any:
-            table = weight.detach().clone().requires_grad_()
-            (F.embedding_bag(index, table, mode=mode, sparse=True) * scale[:, 0]).sum().backward()
-            assert table.grad is not None
-            return told(table.grad)
-
-        answers[mode] = attempt(bag)
-    return answers
-
-
-cases.add(
-    "layout-sparse-embedding",
-    _embedded,
-    make=lambda d: (d.normal(6, 3), d.normal(2, 3, 3)),
-    states=("fresh",),
-    terms=64,
-    floor=0.5,
-    may_be_missing=True,
-    since="2.8",
-)
-
-
-_WAYS: dict[str, Any] = {
-    "there-and-back": lambda x, w, s: x.to_sparse().to_dense() * w,
-    "rows": lambda x, w, s: x.to_sparse(1).to_dense() * w,
-    "coalesced": lambda x, w, s: x.to_sparse().coalesce().values(),
-    "sum": lambda x, w, s: torch.sparse.sum(x.to_sparse(), 0).to_dense(),
-    "number": lambda x, w, s: (x.to_sparse() * 3).to_dense() * w,
-    "two": lambda x, w, s: (x.to_sparse() + w.to_sparse()).to_dense() * w,
-    "add": lambda x, w, s: (x + w.to_sparse()) * w,
-    "mm": lambda x, w, s: torch.sparse.mm(x.to_sparse(), w.mT),
-    "mm-fixed": lambda x, w, s: torch.sparse.mm(s.detach(), w.mT) * 2 + x.sum(),
-    "addmm": lambda x, w, s: torch.sparse.addmm(w @ w.mT, x.to_sparse(), w.mT, beta=0.5, alpha=2),
-    "mask": lambda x, w, s: (x * w).sparse_mask(s.detach().coalesce()).to_dense(),
-    "softmax": lambda x, w, s: torch.sparse.softmax(x.to_sparse(), 1).to_dense() * w,
-    "turned": lambda x, w, s: x.to_sparse().t().to_dense() * w.mT,
-    "csr": lambda x, w, s: x.to_sparse_csr().to_dense() * w,
-    "csr-mm": lambda x, w, s: x.to_sparse_csr() @ w.mT,
-}
-
-
-def _derived(x: torch.Tensor, w: torch.Tensor) -> Any:
-    def asked(form: Any) -> Any:
-        a, b = leaf(x.clone()), leaf(w.clone())
-        return backward(form(a, b, made("equal", x.flatten())), a, b)
-
-    answers = each({name: lambda form=form: asked(form) for name, form in _WAYS.items()})
-
-    def made_of(kind: str) -> Any:
-        numbers = leaf(torch.cat([x.flatten(), w.flatten(), x.flatten()]))
-        dense = made(kind, numbers).to_dense()
-        return backward(
-            dense * torch.linspace(1, 2, dense.numel(), device=x.device).to(x.dtype).view_as(dense), numbers
-        )
-
-    return {**answers, **each({f"made-{kind}": lambda kind=kind: made_of(kind) for kind in ("equal", "rows", "deep")})}
-
-
-for _dtype in (torch.float32,):
-    cases.add(
-        f"layout-sparse-gradients-{str(_dtype)[6:]}",
-        _derived,
-        make=lambda d, dtype=_dtype: (d.normal(4, 6, dtype=dtype), d.normal(4, 6, dtype=dtype)),
-        since="2.8",
-        terms=64,
-        floor=1.0,
-        states=("fresh",),
-        anywhere=True,
-        may_be_missing=True,
-    )
-
-
-_BLOCKS: dict[str, Any] = {"csr": None, "csc": None, "bsr": (2, 3), "bsc": (2, 3)}
-
-
-def _members(y: torch.Tensor) -> Any:
+def _members(y):
     if y.layout in (torch.sparse_csr, torch.sparse_bsr):
         return [y.crow_indices(), y.col_indices(), y.values()]
     return [y.ccol_indices(), y.row_indices(), y.values()]
 
 
-def _built(layout: str, x: torch.Tensor, dtype: torch.dtype = torch.int64) -> torch.Tensor:
-    """Return a tensor of (4, 6) by its factory: a line without entries, one with several."""
-    block = _BLOCKS[layout]
+def _built(layout, x, dtype=torch.int64):
+    """A tensor of (4, 6) by its factory: a line without entries, one with several."""
+    block = BLOCKS[layout]
     places = {"csr": (0, 2, 2, 3, 5), "csc": (0, 1, 1, 3, 3, 4, 5), "bsr": (0, 1, 3), "bsc": (0, 2, 3)}[layout]
     others = {"csr": (1, 5, 0, 2, 3), "csc": (2, 0, 3, 1, 3), "bsr": (1, 0, 1), "bsc": (0, 1, 0)}[layout]
     values = x.flatten()[:5] if block is None else x.flatten()[:18].reshape(3, *block)
     made = getattr(torch, f"sparse_{layout}_tensor")
-    return made(  # type: ignore[no-any-return]
+    return made(
         torch.tensor(places, dtype=dtype, device=x.device), torch.tensor(others, dtype=dtype, device=x.device), values,
         (4, 6),
     )  # fmt: skip
 
 
 # y is compressed, of (4, 6); x is dense, of the same shape.
-_COMPRESSED_FORMS: dict[str, Any] = {
+COMPRESSED = {
     "dense": lambda y, x: y.to_dense(),
     "members": lambda y, x: _members(y),
     "form": lambda y, x: str((y.layout, tuple(y.shape), y._nnz(), y.dense_dim(), y.sparse_dim(), y.is_sparse_csr)),
@@ -390,7 +256,7 @@ _COMPRESSED_FORMS: dict[str, Any] = {
     "select": lambda y, x: [y.select(0, 1), y.select(1, -1), y[2]],
     "mask": lambda y, x: x.sparse_mask(y),
 }
-_FROM: dict[str, Any] = {
+FROM = {
     "csr": lambda x: x.to_sparse_csr(),
     "csc": lambda x: x.to_sparse_csc(),
     "bsr": lambda x: x.to_sparse_bsr((2, 3)),
@@ -410,37 +276,105 @@ _FROM: dict[str, Any] = {
 }
 
 
-def _told_of(y: torch.Tensor) -> Any:
-    return [_members(y), told(y), told(y.to_sparse())]
+WAYS = {
+    "there-and-back": lambda x, w, s: x.to_sparse().to_dense() * w,
+    "rows": lambda x, w, s: x.to_sparse(1).to_dense() * w,
+    "coalesced": lambda x, w, s: x.to_sparse().coalesce().values(),
+    "sum": lambda x, w, s: torch.sparse.sum(x.to_sparse(), 0).to_dense(),
+    "number": lambda x, w, s: (x.to_sparse() * 3).to_dense() * w,
+    "two": lambda x, w, s: (x.to_sparse() + w.to_sparse()).to_dense() * w,
+    "add": lambda x, w, s: (x + w.to_sparse()) * w,
+    "mm": lambda x, w, s: torch.sparse.mm(x.to_sparse(), w.mT),
+    "mm-fixed": lambda x, w, s: torch.sparse.mm(s.detach(), w.mT) * 2 + x.sum(),
+    "addmm": lambda x, w, s: torch.sparse.addmm(w @ w.mT, x.to_sparse(), w.mT, beta=0.5, alpha=2),
+    "mask": lambda x, w, s: (x * w).sparse_mask(s.detach().coalesce()).to_dense(),
+    "softmax": lambda x, w, s: torch.sparse.softmax(x.to_sparse(), 1).to_dense() * w,
+    "turned": lambda x, w, s: x.to_sparse().t().to_dense() * w.mT,
+    "csr": lambda x, w, s: x.to_sparse_csr().to_dense() * w,
+    "csr-mm": lambda x, w, s: x.to_sparse_csr() @ w.mT,
+}
 
 
-def _asked_compressed(layout: str, x: torch.Tensor) -> Any:
-    x = x[:4]
-    y = _built(layout, x)
-    return each({name: lambda form=form: told(form(y, x)) for name, form in _COMPRESSED_FORMS.items()})
+def _embedded(table, scale, mode, padding):
+    """The sparse gradient of an embedding, and the table after a step with it."""
+    index = torch.tensor([[1, 4, 1], [0, 4, 4]], device=table.device)
+    start = table.detach().clone().requires_grad_()
+    options = {} if padding is None else {"padding_idx": padding}
+    if mode is None:
+        found = (F.embedding(index, start, sparse=True, **options) * scale).sum()
+    else:
+        found = (F.embedding_bag(index, start, mode=mode, sparse=True, **options) * scale[:, 0]).sum()
+    found.backward()
+    gradient = _dense(start.grad)
+    torch.optim.SGD([start], lr=0.5).step()
+    torch.optim.SparseAdam([start], lr=0.25, eps=1e-3).step()
+    return [gradient, start.detach()]
 
 
-def _started(x: torch.Tensor) -> Any:
-    return {
-        **each({name: lambda form=form: _told_of(form(x[:4] * (x[:4].abs() > 1))) for name, form in _FROM.items()}),
-        **each({f"built-{name}": lambda name=name: _told_of(_built(name, x, torch.int32)) for name in _BLOCKS}),
-    }
-
-
-for _dtype in (torch.float32,):
-    _fields: Any = {"terms": 64, "floor": 1.0, "states": ("fresh",), "anywhere": True, "may_be_missing": True}
-    for _layout in ("csr", "bsr"):
-        cases.add(
-            f"layout-sparse-{_layout}-{str(_dtype)[6:]}",
-            lambda x, layout=_layout: _asked_compressed(layout, x),
-            make=lambda d, dtype=_dtype: (d.of(dtype, 4, 6),),
-            since="2.10",
-            **_fields,
-        )
-    cases.add(
-        f"layout-sparse-compressed-{str(_dtype)[6:]}",
-        _started,
-        make=lambda d, dtype=_dtype: (d.of(dtype, 4, 6),),
-        since="2.10",
-        **_fields,
+SPARSE = {"values": ("plain", "zero"), "terms": 64, "floor": 1.0, "finish": _dense, "laid": (0,)}
+DERIVED = {**SPARSE, "dtypes": "s", "forms": ("call", "grad"), "sizes": {"main": (4, 6)}}
+if is_at_least("2.8"):
+    t.add(
+        "sparse",
+        act=_coordinates,
+        _kind=tuple(KINDS),
+        _form=tuple(FORMS),
+        dtypes="sl",
+        forms=("call",),
+        sizes={"main": (72,)},
+        **SPARSE,
     )
+    t.add(
+        "sparse_made",
+        act=lambda x, kind: _made(kind, x).to_dense(),
+        _kind=tuple(KINDS),
+        dtypes="fl",
+        forms=("call", "grad"),
+        sizes={"main": (72,)},
+        **SPARSE,
+    )
+    t.add(
+        "sparse_derived",
+        "any",
+        "any",
+        act=lambda x, w, way: WAYS[way](x, w, _made("equal", x.flatten())),
+        _way=tuple(WAYS),
+        **DERIVED,
+    )
+    t.add(
+        "sparse_embedding",
+        lambda c: c.draw("any", (c.shape[0], c.shape[1])),
+        lambda c: c.draw("any", (2, 3, c.shape[1])),
+        act=_embedded,
+        _mode=(None, "sum", "mean"),
+        _padding=(None, 4),
+        dtypes="s",
+        forms=("call",),
+        sizes={"main": (6, 3), "long": (1031, 4), "column": (33, 1)},
+        **SPARSE,
+    )
+if is_at_least("2.10"):
+    t.add(
+        "sparse_compressed",
+        act=lambda x, layout, form: COMPRESSED[form](_built(layout, x), x),
+        _layout=tuple(BLOCKS),
+        _form=tuple(COMPRESSED),
+        **{**DERIVED, "dtypes": "sl", "forms": ("call",)},
+    )
+    t.add(
+        "sparse_compressed_made",
+        act=lambda x, form: _opened(FROM[form](x * (x.abs() > 1))),
+        _form=tuple(FROM),
+        **DERIVED,
+    )
+    t.add(
+        "sparse_compressed_built",
+        act=lambda x, layout, dtype: _opened(_built(layout, x, dtype)),
+        _layout=tuple(BLOCKS),
+        _dtype=(torch.int64, torch.int32),
+        **DERIVED,
+    )
+
+
+def _opened(y):
+    return [_members(y), y, y.to_sparse()]

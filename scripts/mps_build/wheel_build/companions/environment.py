@@ -10,22 +10,23 @@ from typing import Any
 
 from packaging.version import Version
 
-from ...common.errors import BuildEnvironmentError, CompileError, disk_full
-from ...common.interpreters import find_python
-from ...common.json_text import read_json
-from ...common.process import Command, CommandFailed, capture, run_logged
-from ...common.receipts import Ledger, Receipt, StepResult
-from ...common.recipe.locks import lock_of
-from ...common.reporter import Reporter
-from ...common.wheels.cache import own_folder
-from ...common.wheels.naming import is_same_version
-from ...common.wheels.pip_call import limited_pip, run_pip
-from ...common.wheels.wheel_file import read_wheel
-from ...common.workspace import Workspace, cache_folder, remove_tree
+from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
+from mps_build.common.interpreters import find_python
+from mps_build.common.json_text import read_json
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.receipts import Ledger, Receipt, StepResult
+from mps_build.common.recipe.locks import lock_of
+from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.cache import own_folder
+from mps_build.common.wheels.naming import is_same_version
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
+from mps_build.common.wheels.wheel_file import read_wheel
+from mps_build.common.workspace import Workspace, cache_folder, remove_tree
+
 from ..artifacts import Wheel
 from ..failure import explained
 from ..steps.create_environment import create_environment, installed_versions
-from .companion_plan import CompanionPlan
+from .plan import CompanionPlan
 
 _SMOKE = Path(__file__).with_name("smoke.py")
 # What companions' setup.py needs and a lock of torch's may lack (2.14's has no setuptools); never newer than what
@@ -164,15 +165,15 @@ class CompanionEnvironment:
         pinned.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
         options = ("--disable-pip-version-check", "--no-input")
         pip = (str(python), "-m", "pip", *options)
-        shop = own_folder(own_folder(cache_folder() / "wheels") / f"companions-py{self.plan.torch.python}")
+        folder = own_folder(own_folder(cache_folder() / "wheels") / f"companions-py{self.plan.torch.python}")
         wanted = list(dict.fromkeys([*wanted, *needs]))
         if wanted and not self.plan.offline:
-            asking = (*limited_pip(python, beside=python.parents[1]), *options)
-            argv = (*asking, "download", "-q", "-c", str(pinned), "-d", str(shop), *wanted)
+            limited = (*limited_pip(python, beside=python.parents[1]), *options)
+            argv = (*limited, "download", "-q", "-c", str(pinned), "-d", str(folder), *wanted)
             with self._failures(argv, log):
                 command = Command(argv=argv, environ=self.environ)
                 run_pip(command, log=self._log(log), tell=self.reporter.line, wrap=self.plan.wrap)
-        local = (*pip, "install", "-q", "--no-index", "--find-links", str(shop), "-c", str(pinned))
+        local = (*pip, "install", "-q", "--no-index", "--find-links", str(folder), "-c", str(pinned))
         self._run(*local, *map(str, wheels), *wanted, log=log)
 
     def _run(self, *argv: str, log: str) -> None:

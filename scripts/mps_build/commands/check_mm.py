@@ -38,7 +38,7 @@ from mps_build.wheel_build.mm.tree import MpsTree, find_tree, read_tree, read_wh
 
 from .shared.wheels import find_wheel
 
-TASK = ("build", 4)
+TASK = ("without_a_mac", 4)
 EXTRA = "check_mm"
 DOCUMENT = "files:array base:string|null diagnostics:array unknown:array"
 EXAMPLES = (

@@ -41,7 +41,7 @@ from .shared.kernels import compare_kernels_of
 from .shared.options import add_trust
 from .shared.wheels import find_wheel
 
-TASK = ("inspection", 4)
+TASK = ("inspection", 3)
 EXTRA_OPTIONS = {"--kernels": "kernels"}
 DOCUMENT = (
     "?compared:string ?left:string ?right:string ?kernels:object ?parts:array ?newly_failing:array "

@@ -44,7 +44,7 @@ from mps_build.simulation.session import (
 from .shared.options import add_trust, count
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 
-TASK = ("verify", 0)
+TASK = ("without_a_mac", 1)
 EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "

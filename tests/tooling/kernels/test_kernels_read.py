@@ -1,4 +1,4 @@
-"""Which guards of large tensors a wheel's host code asks, read from arm64 instructions written by hand."""
+"""What is read of a wheel: its libraries and kernels, their metadata, and what its host code asks of large tensors."""
 
 from __future__ import annotations
 
@@ -8,17 +8,91 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import UsageError
+from mps_build.inspection.malformed import Malformed
+from mps_build.kernels.program.dtypes import DTYPES
 from mps_build.kernels.read.host_code import INLINE, HostCode, calls_of, read_host_code, read_installed_code
+from mps_build.kernels.read.library import parse_library
+from mps_build.kernels.read.metadata import parse_metadata
+from mps_build.kernels.read.wheel import read_libraries
+from small_kernels import GRID, air, builtin, metallib
 from small_wheels import Image, macho
 
+BITCODE = b"\xde\xc0\x17\x0b" + bytes(60)
+
+
+def test_a_container_lists_its_kernels_and_a_short_one_names_what_is_cut_off() -> None:
+    data = metallib({"one": BITCODE, "two": BITCODE})
+
+    whole = parse_library("metal_basic", data)
+    short = parse_library("metal_basic", data[:-10])
+
+    assert [each.name for each in whole.functions] == ["one", "two"]
+    assert whole.bitcode(whole.functions[1]) == BITCODE
+    assert whole.functions[0].metal == (3, 1)
+    assert short.functions[0].fault == ""
+    assert "lie outside" in short.functions[1].fault
+
+
+@pytest.mark.parametrize("size", [0, 40, 90, 100])
+def test_a_container_that_ends_in_its_list_is_malformed(size: int) -> None:
+    with pytest.raises(Malformed):
+        parse_library("metal_basic", metallib({"one": BITCODE})[:size])
+
+
+def test_a_wheel_without_a_metal_library_says_what_can_be_said(tmp_path: Path) -> None:
+    import zipfile
+
+    path = tmp_path / "torch-2.4.1-cp311-none-macosx_11_0_arm64.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("torch/lib/libtorch_cpu.dylib", b"\xcf\xfa\xed\xfe" + bytes(28))
+    with pytest.raises(UsageError, match="source text"):
+        read_libraries(path)
+    path.write_bytes(b"no wheel")
+    with pytest.raises(UsageError, match="not a readable wheel"):
+        read_libraries(path)
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def _switched(codes: list[int]) -> str:
+    cases = "\n".join(f"    i32 {code}, label %b" for code in codes)
+    body = f"entry:\n  switch i32 %i, label %b [\n{cases}\n  ]\nb:\n  ret void"
+    return air("cast", "i32 %i", body, [builtin(0, GRID)])
+
+
+def test_a_casting_kernel_knows_the_types_of_its_own_switch() -> None:
+    codes = sorted({dtype.code for dtype in DTYPES.values()})
+
+    assert parse_metadata(_switched(codes[:9])).types == tuple(codes[:9])
+    assert parse_metadata(_switched(codes[:2])).types == ()
+    assert parse_metadata(_switched([*codes[:9], 1000])).types == ()
+
+
 RET = 0xD65F03C0
+
+
 NOP = 0xD503201F
+
+
 INT_MAX_IN_X1 = 0x12B00001
+
+
 ALL_IN_X1 = 0xD2C00021  # 2**32
+
+
 PADS_IN_X1 = 0x52A40001  # 2**29
+
+
 ONE_IN_X1 = 0x52800021
+
+
 INT_MAX_IN_X8 = 0x12B00008
+
+
 SHIFT_BY_31 = 0xD35FFD08
+
+
 GUARD = b"__ZN2at6native20canUse32BitIndexMathERKNS_10TensorBaseEx"
 
 

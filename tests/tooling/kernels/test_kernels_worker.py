@@ -1,24 +1,54 @@
-"""Kernels that run in turn in one closed process: none is blamed for another, and none inherits open memory."""
+"""Kernels are shared out among workers, and run in turn in closed processes: none is blamed for another."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("llvmlite")
-
 from mps_build.kernels.code.compiled import Code
-from mps_build.kernels.execution import worker
+from mps_build.kernels.execution import examine, worker
 from mps_build.kernels.execution.closed import Ended, OurFault
 from mps_build.kernels.execution.examine import Outcome, Verdict
+from mps_build.kernels.execution.pool import BATCH, LAST_BATCH, Task, _batches
 from mps_build.kernels.execution.worker import MOST_KERNELS, Turns
+from mps_build.kernels.families.shared.contracts import load_binders, load_contracts
 from mps_build.kernels.machine.device import Device
 from mps_build.kernels.machine.left import BadReport
-from mps_build.kernels.program.launch import input_buffer, output_buffer
+from mps_build.kernels.program.dtypes import DTYPES
+from mps_build.kernels.program.launch import View, input_buffer, output_buffer
 from small_kernels import compiled, device, doubled, floats, launch, pack_floats, summed
+
+
+def test_every_kernel_is_in_one_batch_and_the_last_are_small() -> None:
+    tasks = [Task(library=number, function=place) for number in (0, 1) for place in range(3000)]
+
+    batches = list(_batches(tasks, BATCH, 2))
+
+    assert sorted((library, place) for library, places in batches for place in places) == [
+        (each.library, each.function) for each in tasks
+    ]
+    assert len(batches) < len(tasks) / LAST_BATCH / 2, "a process costs 80 ms before its first kernel"
+    assert all(len(places) <= LAST_BATCH for _, places in batches[-12:])
+    assert all(places == list(range(places[0], places[0] + len(places))) for _, places in batches), "neighbours"
+
+
+def test_few_kernels_are_shared_among_all_workers() -> None:
+    tasks = [Task(library=0, function=place) for place in range(6)]
+
+    assert [places for _, places in sorted(_batches(tasks, 3, 2))] == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_binders_are_imported_before_workers_fork() -> None:
+    load_binders()
+
+    folder = "mps_build.kernels.families."
+    assert {folder + each.binder.rpartition(".")[0] for each in load_contracts()} <= set(sys.modules)
+
+
+pytest.importorskip("llvmlite")
 
 
 class Process:
@@ -109,3 +139,13 @@ def test_the_next_kernel_finds_no_memory_of_the_last_open() -> None:
     assert trouble.kind == "fault"
     again = output_buffer(8)
     assert floats(launch(one, "doubled", {"out": again, "in": small}, threads=2, group=2), again) == (2, 4)
+
+
+def test_bytes_between_the_elements_of_a_view_must_stay() -> None:
+    view = View(buffer=output_buffer(12), dtype=DTYPES["short"], shape=(2, 2), strides=(3, 1))
+    content = bytearray(b"\xa5" * 12)
+    content[0:4] = content[6:10] = b"\1\2\3\4"
+
+    assert examine.gap_changed([view], bytes(content), 0xA5) is None
+    content[4] = 0
+    assert examine.gap_changed([view], bytes(content), 0xA5) == 4

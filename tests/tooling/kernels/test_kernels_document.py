@@ -1,4 +1,4 @@
-"""Known issues of kernels, as a run shows them: each kernel once, with its input and where the issue is written up."""
+"""What a run says: verdict and counts, findings and known issues once each, with inputs and links."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from mps_build.commands import verify_kernels
 from mps_build.common.console import Console
 from mps_build.common.result import Result
 from mps_build.kernels.execution.verify_all import KernelRow
+from mps_build.kernels.report import document
 
 NAME = "remainder_dense_float_float"
+
+
 LINK = "docs/inspect/kernel_findings.md#remainder"
 
 
@@ -117,3 +120,52 @@ def test_a_finding_names_every_library_that_holds_it(tmp_path: Path, capsys: pyt
     concluded([wrong, replace(wrong, library="metal_40", is_twin=True)], tmp_path / "page.html")
 
     assert "wrong: exp_dense_float_float (metal_basic, metal_40)\n" in capsys.readouterr().out
+
+
+def _row(name: str, outcome: str, library: str = "metal_basic") -> KernelRow:
+    return KernelRow(
+        name=name,
+        library=library,
+        body="b",
+        outcome=outcome,
+        family="f",
+        operator="o",
+        reason="",
+        is_compiled=outcome != "not_compiled",
+    )
+
+
+def test_nothing_verified_is_never_success() -> None:
+    assert document.verdict_of([]) == ("not_verified", 2)
+    assert document.verdict_of([_row("a", "not_bound"), _row("b", "not_compiled")]) == ("not_verified", 2)
+    assert document.verdict_of([_row("a", "not_bound"), _row("b", "passed")]) == ("verified", 0)
+    assert document.verdict_of([_row("a", "known"), _row("b", "passed")]) == ("known_issues_only", 11)
+    assert document.verdict_of([_row("a", "misfit"), _row("b", "passed"), _row("c", "known")]) == ("misfit", 20)
+    assert document.verdict_of([_row("a", "misfit"), _row("b", "wrong")]) == ("findings", 10)
+    assert document.verdict_of([_row("a", "refused"), _row("b", "not_compiled")]) == ("refused", 21)
+    assert document.verdict_of([_row("a", "refused"), _row("b", "passed")]) == ("verified", 0)
+    assert document.verdict_of([_row("a", "known"), _row("b", "race")]) == ("findings", 10)
+
+
+def test_the_document_counts_the_first_library_and_all_of_them() -> None:
+    rows = [_row("a", "passed"), _row("b", "not_bound"), _row("c", "not_compiled"), _row("a", "passed", "metal_40")]
+
+    found = document.document_of(rows, target="x", version="2.15.0", seed=0)
+
+    assert found["coverage"] == {"kernels": 3, "compiled": 2, "bound": 1, "run": 1}
+    one = {"kernels": 1, "compiled": 1, "bound": 1, "run": 1}
+    assert found["libraries"]["metal_basic"] == found["coverage"]
+    assert found["libraries"]["metal_40"] == {**one, "same": 0, "changed": one, "new": dict.fromkeys(one, 0)}
+
+
+def test_kernels_of_another_library_are_the_same_changed_or_new() -> None:
+    twin = _row("b", "passed", "metal_40")
+    twin.is_twin = True
+    rows = [_row("a", "passed"), _row("b", "passed"), twin, _row("a", "not_bound", "metal_40")]
+    rows.append(_row("c", "passed", "metal_40"))
+
+    found = document.document_of(rows, target="x", version="2.15.0", seed=0)["libraries"]["metal_40"]
+
+    assert found["same"] == 1
+    assert found["changed"] == {"kernels": 1, "compiled": 1, "bound": 0, "run": 0}
+    assert found["new"] == {"kernels": 1, "compiled": 1, "bound": 1, "run": 1}

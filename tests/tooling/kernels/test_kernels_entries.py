@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-
-pytest.importorskip("llvmlite")
-
+from mps_build.commands.shared.find_wheel import find_wheel
+from mps_build.common.console import Console
+from mps_build.common.workspace import cache_folder
 from mps_build.kernels.code.compiled import ROW, Code
+from mps_build.kernels.execution.closed import Reader
+from mps_build.kernels.execution.servers import servers
+from mps_build.kernels.families.shared.contracts import Case, Kernel, companions_of, find_binder, match_kernel
+from mps_build.kernels.judge.references import load_references
 from mps_build.kernels.machine.checks import REVERSE, SHUFFLED, Order, RunCheck
 from mps_build.kernels.machine.device import Device
 from mps_build.kernels.machine.link import Image
 from mps_build.kernels.machine.runtime import Run
 from mps_build.kernels.machine.troubles import Ran
 from mps_build.kernels.program.launch import Buffer, Program, Step, inout_buffer, input_buffer, output_buffer
+from mps_build.kernels.program.values import Values
+from mps_build.kernels.read.library import Library
 from mps_build.kernels.read.metadata import BUILTINS
+from mps_build.kernels.read.wheel import read_libraries
 from small_kernels import (
     GRID,
     Rows,
@@ -32,6 +40,9 @@ from small_kernels import (
     pack_floats,
     summed,
 )
+
+pytest.importorskip("llvmlite")
+
 
 Size = tuple[int, int, int]
 
@@ -109,6 +120,8 @@ _SPELT = [
     for kind, (_, components) in BUILTINS.items()
     for type_name in (("uint", "ulong") if components == 1 else ("uint3", "ushort2", "uint"))
 ]
+
+
 _WORDS = {"uint": "i32", "ushort": "i16", "ulong": "i64"}
 
 
@@ -265,3 +278,47 @@ def test_there_is_no_row_where_threads_wait_for_each_other_or_ask_the_runtime_wh
         assert (Image(_for_rows(text).objectcode).offset(ROW) is not None) == is_there
     plain = compiled(doubled())
     assert isinstance(plain, Code) and Image(plain.objectcode).offset(ROW) is None
+
+
+pytest.importorskip("llvmlite")
+
+
+@pytest.mark.slow  # half a minute, and the wheel
+def test_every_kernel_of_an_official_wheel_leaves_the_same_by_rows() -> None:
+    wheel, _ = find_wheel("torch==2.6.0", None, Console())
+    counts: Counter[str] = Counter()
+    with servers(cache_folder() / "kernels", None, {}) as started, Reader(started.reader) as reader:
+        for library in read_libraries(wheel):
+            counts += _compared(library, _codes(library, reader))
+
+    assert counts["kernels"] == 355
+    assert counts["by rows"] > 300
+    assert counts["programs"] > 1400
+
+
+def _codes(library: Library, reader: Reader) -> dict[str, Code]:
+    found = {each.name: reader.compile(library.bitcode(each), simulated=True) for each in library.functions}
+    return {name: code for name, code in found.items() if isinstance(code, Code)}
+
+
+def _compared(library: Library, codes: dict[str, Code]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for name, code in codes.items():
+        kernel = match_kernel(name, code.metadata)
+        assert kernel is not None and kernel.contract is not None, name
+        own = {each: codes[each] for each in companions_of(kernel) if each in codes} | {name: code}
+        kernels = {
+            each: match_kernel(each, one.metadata) or Kernel(name=each, metadata=one.metadata)
+            for each, one in own.items()
+        }
+        case = Case(values=Values(5, name), kernels=kernels, references=load_references(), version="2.6.0")
+        machine = device(own)
+        for program in find_binder(kernel.contract.binder)(kernel, case):
+            plain, rows = machine.run(program), machine.run(program, (Rows(machine),))
+            assert rows.troubles == plain.troubles, (name, program.label)
+            assert rows.contents == plain.contents, (name, program.label)
+            counts["programs"] += 1
+        machine.clear()
+        counts["kernels"] += 1
+        counts["by rows"] += not code.is_cooperative
+    return counts

@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mps_build.cli import main
+from mps_build.common.cores import usable_cores
+from mps_build.common.errors import UsageError
+from mps_build.kernels.execution import selection, verify_all, worker
+from mps_build.kernels.execution.examine import examine
+from mps_build.kernels.read.library import Function, Library
+from small_kernels import GRID, air, bitcode, buffer, builtin, wheel
 
 pytest.importorskip("llvmlite")
 
-from mps_build.cli import main
-from mps_build.common.cores import usable_cores
-from mps_build.kernels.execution import worker
-from mps_build.kernels.execution.examine import examine
-from small_kernels import GRID, air, bitcode, buffer, builtin, wheel
 
 pytestmark = pytest.mark.sandbox
+
 
 # An interpreter without torch: says a version, and answers every question about a reference with an error.
 _FAKE_PYTHON = """\
@@ -168,7 +171,7 @@ def test_hostile_kernels_are_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert "inttoptr" in reasons["madeup"]
 
 
-@pytest.mark.slow  # five seconds until the endless one is ended; test_kernels_machine.py ends one after 0.2
+@pytest.mark.slow  # five seconds until the endless one is ended; test_kernels_device.py ends one after 0.2
 def test_a_kernel_that_writes_everywhere_and_one_that_never_ends_are_ended(tmp_path: Path) -> None:
     text = """
   br label %again
@@ -359,3 +362,45 @@ def test_a_changed_kernel_is_run_in_both_wheels_and_its_answers_compared(tmp_pat
     assert kernels["changed"] == ["other_dense_scalar_float_float", "same_dense_scalar_float_float"]
     assert kernels["changed_answers"] == ["other_dense_scalar_float_float"]
     assert kernels["same_answers"] == ["same_dense_scalar_float_float"]
+
+
+def _library(*names: str) -> Library:
+    functions = tuple(Function(name=name, kind=2, offset=0, size=0) for name in names)
+    return Library(name="metal_basic", os_version=(14, 0), functions=functions, data=b"")
+
+
+def test_selection_by_name_by_operator_and_one_of_each_form() -> None:
+    library = _library(
+        "exp_dense_float_float", "exp_dense_half_half", "exp_strided_half_half", "exp_strided_float_float"
+    )
+    library = _library(
+        *[each.name for each in library.functions], "add_alpha_dense_float_float_float", "exp2_dense_half_half"
+    )
+
+    assert selection.choose(library, selection.Choice(pattern="exp_s*")) == [2, 3]
+    assert selection.choose(library, selection.Choice(operator="aten.exp")) == [0, 1, 2, 3]
+    assert selection.choose(library, selection.Choice(operator="add")) == [4]
+    assert selection.choose(library, selection.Choice(operator="exp", is_quick=True)) == [0, 1, 3]
+
+
+def test_quick_takes_one_type_and_the_smallest_and_largest_threadgroup() -> None:
+    kinds = [f"attention_{kind}_bq32_mask{kind}" for kind in ("bfloat16", "float16", "float32")]
+    sizes = [f"sort_{kind}_tptg{size}_stable" for kind in ("int", "float") for size in (128, 32, 64, 1024)]
+    library = _library(*kinds, *sizes)
+
+    chosen = [library.functions[place].name for place in selection.choose(library, selection.Choice(is_quick=True))]
+
+    assert len(chosen) == 3
+    assert chosen[1:] == ["sort_float_tptg32_stable", "sort_float_tptg1024_stable"]
+
+
+@pytest.mark.parametrize("text", ["fault.py", "missing.py:f", "fault.py:g", "fault.py:1"])
+def test_a_plant_that_cannot_be_loaded_is_a_usage_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fault.py").write_text("def f(text):\n    return text\n")
+
+    assert verify_all.load_plant("fault.py:f")("x") == "x"
+    with pytest.raises(UsageError):
+        verify_all.load_plant(text)

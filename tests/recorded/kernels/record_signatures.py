@@ -1,6 +1,6 @@
 """Write kernel_signatures.json: of each contract one kernel's argument list, out of official wheels.
 
-PYTHONPATH=scripts python tests/tooling/kernels/record_signatures.py torch-2.15.0-….whl torch-2.14.1-….whl …
+PYTHONPATH=scripts python tests/recorded/kernels/record_signatures.py torch-2.15.0-….whl torch-2.14.1-….whl …
 
 The newest wheel comes first; an older one adds what the ones before it lack: a contract's first kernel, or one whose
 constants have other sizes. Run it when a contract is new.

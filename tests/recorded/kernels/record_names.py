@@ -1,6 +1,6 @@
-"""Write kernel_names.json.xz: the names and signatures of all kernels of official wheels, for test_kernels_match.py.
+"""Write kernel_names.json.xz: the names and signatures of all kernels of official wheels, for the tests of contracts.
 
-PYTHONPATH=scripts python tests/tooling/kernels/record_names.py torch-2.15.0-….whl torch-2.14.1-….whl …
+PYTHONPATH=scripts python tests/recorded/kernels/record_names.py torch-2.15.0-….whl torch-2.14.1-….whl …
 
 A kernel that several wheels or libraries have is there once. Run it when a release is new.
 """

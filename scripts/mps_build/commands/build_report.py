@@ -30,18 +30,17 @@ from mps_build.common.page import whole_page
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, work_folder
-from mps_build.wheel_build.report.analysis import Times, analyse
-from mps_build.wheel_build.report.chart import chart
-from mps_build.wheel_build.report.graph import read_graph
-from mps_build.wheel_build.report.levers import Lever, levers, read_results
-from mps_build.wheel_build.report.log import BuildLog, read_log
-from mps_build.wheel_build.report.page import CSS, page_body
-from mps_build.wheel_build.report.words import (
+from mps_build.wheel_build.report.analysis import Lever, Times, analyse, levers, read_results
+from mps_build.wheel_build.report.ninja_files import BuildLog, read_graph, read_log
+from mps_build.wheel_build.report.page import (
+    CSS,
+    chart,
     document,
     folder_rows,
     headline,
     human,
     lever_rows,
+    page_body,
     phase_rows,
     sentence,
     step_rows,

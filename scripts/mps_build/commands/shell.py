@@ -19,7 +19,7 @@ from mps_build.wheel_build.options import BuildOptions
 from mps_build.wheel_build.pipeline import Pipeline
 from mps_build.wheel_build.planning import plan
 
-from .shared.build_options import add_build_options
+from .shared.options import add_build_options
 
 TASK = ("build", 5)
 DOCUMENT = "argv:array cwd:string environment:object"

@@ -1,14 +1,18 @@
-"""What steps hand on. Each value exists only if the step that makes it succeeded."""
+"""What the steps of a build are given, and what they hand on: it exists only if the step that makes it succeeded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain
-from mps_build.common.process import Command
+from mps_build.common.receipts import Ledger
+from mps_build.common.workspace import Workspace
+
+from .backend import build_folder
+from .build_request import BuildRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,63 +54,28 @@ class Wheel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Editable:
-    """A tree that is imported where it lies, and how it is made anew.
+class BuildContext:
+    """What every step of one build is given: what is requested, where it works, its receipts, where it reports."""
 
-    Attributes:
-        python: the interpreter that imports it.
-        remake: ninja, which compiles what an edit touched and nothing else.
-        install: what brings it to where it is imported from, if ninja's own `install` does not.
-        extensions: setup.py's part, for the few files that ninja knows nothing of; None from 2.14 on.
-    """
+    request: BuildRequest
+    workspace: Workspace
+    ledger: Ledger
+    console: Console
 
-    root: Path
-    build: Path
-    python: Path
-    remake: Command
-    install: Command | None
-    extensions: Command | None
+    def key(self, environment: BuildEnvironment) -> str:
+        """Return the receipts' key of an environment: profile and Python, such as `release-3.12`."""
+        return f"{self.request.profile}-{environment.python_version}"
 
-    def document(self) -> dict[str, Any]:
-        """Return it as JSON, to be read by `editable_of`."""
-        commands = {"remake": self.remake, "install": self.install, "extensions": self.extensions}
-        paths = {"root": str(self.root), "build": str(self.build), "python": str(self.python)}
-        environ = dict(self.remake.environ or {})
-        return {
-            **paths,
-            "environ": environ,
-            **{name: _summary(command, environ) for name, command in commands.items()},
-        }
+    def build_folder(self, tree: SourceTree) -> Path:
+        """Return the folder in which CMake and ninja work, which differs by back end and profile."""
+        build = self.workspace.build / self.request.profile
+        return build_folder(self.request.recipe.backend, source=tree.root, build=build)
 
+    def compiled_folder(self, environment: BuildEnvironment) -> Path:
+        """Return the folder of the wheel as it was compiled, before it is finished."""
+        return self.workspace.root / "compiled" / self.key(environment)
 
-def editable_of(document: Mapping[str, Any]) -> Editable:
-    """Return the build that `Editable.document` described."""
-    environ = document["environ"]
-
-    def command(name: str) -> Command | None:
-        row = document[name]
-        if row is None:
-            return None
-        return Command(
-            argv=tuple(row["argv"]),
-            cwd=Path(row["cwd"]) if row["cwd"] else None,
-            environ={**environ, **row["more"]},
-        )
-
-    remake = command("remake")
-    assert remake is not None
-    return Editable(
-        root=Path(document["root"]),
-        build=Path(document["build"]),
-        python=Path(document["python"]),
-        remake=remake,
-        install=command("install"),
-        extensions=command("extensions"),
-    )
-
-
-def _summary(command: Command | None, environ: Mapping[str, str]) -> dict[str, Any] | None:
-    if command is None:
-        return None
-    more = {name: value for name, value in (command.environ or {}).items() if environ.get(name) != value}
-    return {"argv": list(command.argv), "cwd": str(command.cwd) if command.cwd else None, "more": more}
+    @property
+    def overrides(self) -> Path:
+        """The CMake file of ours that enters every configure of this build."""
+        return self.workspace.root / "overrides.cmake"

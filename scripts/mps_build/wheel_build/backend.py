@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 Backend = Literal["setuptools", "scikit-build-core"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigureRun:
-    """What a configure left to judge: its log, its cache and, if it came to its end, the facts it wrote."""
-
-    log_text: str
-    cache_text: str
-    facts: Mapping[str, Any] | None
-    build: Path
 
 
 def build_folder(backend: Backend, *, source: Path, build: Path) -> Path:

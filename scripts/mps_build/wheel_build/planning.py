@@ -1,39 +1,47 @@
-"""From the arguments of build_wheel to a checked request; nothing is changed before all of it stands."""
+"""From the arguments of build_wheel to a checked request, and its forecast; nothing is changed before that stands."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.addresses import check_address
 from mps_build.common.environment import Toolchain, fetch_environ
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import HostError, UsageError
 from mps_build.common.home import expanded
 from mps_build.common.interpreters import PythonSearch, search_interpreter
+from mps_build.common.json_text import read_json
 from mps_build.common.opening import fault_of
 from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_stable, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, wheelhouse, work_folder
 from mps_build.common.writable import check_writable
-from mps_build.host.host import observe
-from mps_build.host.probes.probers import LiveProber, RecordedProber
+from mps_build.host.host import Host, observe
+from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber
 from mps_build.host.recordings.scrub import recorded as recorded_answers
+from mps_build.host.requirements.inspect import inspect
+from mps_build.host.requirements.way import way_to_build
 from mps_build.host.requirements.xcode import choose_xcode
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .build_request import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
-from .compiler_cache.launcher import check_settings, find_launcher
-from .compiler_cache.passed_on import check_flags_pass
+from .compiler_cache.launcher import check_flags_pass, check_settings, find_launcher
 from .compiler_cache.store import CacheChoice, choose_store
 from .compiler_environ import check_path, parse_settings
 from .options import BuildOptions
 from .source_state import tree_commits
-from .steps.check_host import refusal_of
-from .steps.fetch_source import resolve_ref
-from .steps.repair_wheel import check_delocate
+from .steps.finish_wheel import check_delocate
+from .steps.prepare_source import resolve_ref
+
+# Published for official settings on GitHub's macos-26-xlarge, April 2026: a whole build, and each further Python.
+# https://github.com/pytorch/pytorch/pull/181171
+PUBLISHED_MINUTES = (35, 7)
+STEPS = ("fetch_source", "create_environment", "configure", "compile_wheel", "finish_wheel", "audit_wheel")
 
 
 def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
@@ -205,3 +213,95 @@ def _local_source(recipe: Recipe, path: Path, options: BuildOptions) -> SourceRe
         )
     commits, _ = tree_commits(path, environ=fetch_environ(os.environ))
     return SourceRequest(recipe=recipe, origin="tree", repository=str(path), commit=commits[""])
+
+
+def check_host(recipe: Recipe, prober: Prober) -> Host:
+    """Return the host, its `xcode` being the one to build this recipe with (by DEVELOPER_DIR).
+
+    What only hinders *using* MPS here (a virtual GPU, a macOS below the floor of the wheel) does not stop a build.
+
+    Raises:
+        HostError: with every reason; `document` holds host, blockers and findings.
+    """
+    host = observe(prober)
+    refusal = refusal_of(host, recipe)
+    if refusal is not None:
+        raise refusal
+    return replace(host, xcode=choose_xcode(host, recipe))
+
+
+def refusal_of(host: Host, recipe: Recipe) -> HostError | None:
+    """Return why this host cannot build the recipe, with every reason; None where it can."""
+    findings = inspect(host, recipe)
+    stopping = [finding for finding in findings if finding.level == "blocker" and "build" in finding.stops]
+    if not stopping:
+        return None
+    fixes = [finding.fix for finding in stopping]
+    said = [
+        f"  {finding.what}: {finding.found}; required: {finding.wanted}"
+        # One fix for several findings is said once, below the last of them.
+        + (f"\n    fix: {finding.fix}" if finding.fix not in fixes[place + 1 :] else "")
+        for place, finding in enumerate(stopping)
+    ]
+    way = way_to_build(host, recipe, findings)
+    if way:
+        said += ["to build it here, in this order:", *(f"  {number}. {step}" for number, step in enumerate(way, 1))]
+    return HostError(
+        "\n".join([f"this host cannot build {recipe.name}:", *said]),
+        hint=f"nox -s doctor -- {recipe.name} shows every check"
+        + ("" if host.system == "Darwin" else "; on this system: nox -s build_wheel -- sample"),
+        document={
+            "host": host.document(),
+            "blockers": list(dict.fromkeys(finding.id for finding in stopping)),
+            "findings": [finding.document() for finding in findings],
+            "way": list(way),
+        },
+    )
+
+
+def forecast(request: BuildRequest, workspace: Workspace) -> dict[str, Any]:
+    """Return what would be built, with what, and how long it may take."""
+    recipe, compilers = request.recipe, request.compilers
+    host = request.host.facts
+    folder = workspace.root
+    while not folder.exists():
+        folder = folder.parent
+    return {
+        "recipe": recipe.name,
+        "source": request.source.repository,
+        "commit": request.source.commit,
+        "evidence": recipe.evidence,
+        "patches": [path.name for path in request.source.patches],
+        "pythons": list(request.pythons),
+        "interpreters": {name: str(search.result()) for name, search in compilers.interpreters.items()} or None,
+        "passed_over": [line for search in compilers.interpreters.values() for line in search.skipped_lines()],
+        "profile": request.profile,
+        "version": request.version(dirty=False) or recipe.version,
+        "toolchain": {"name": compilers.toolchain.name, **compilers.toolchain.facts},
+        "environment": {variable.name: variable.value for variable in recipe.environment} | dict(compilers.settings),
+        "jobs": compilers.jobs,
+        "memory_gb": (host.get("memory_bytes") or 0) >> 30 or None,
+        "free_gb": None if host.get("recorded_on") else shutil.disk_usage(folder).free // 10**9,
+        "work": str(workspace.root),
+        "wheelhouse": str(request.wheel.folder),
+        **_time(request, workspace.receipts),
+    }
+
+
+def _time(request: BuildRequest, receipts: Path) -> dict[str, Any]:
+    """Return the seconds that this tree's steps took last time, else what others published."""
+    measured = 0.0
+    for path in receipts.glob("*.json") if receipts.is_dir() else ():
+        try:
+            receipt = read_json(path)
+        except (OSError, ValueError):
+            continue
+        if isinstance(receipt, dict) and receipt.get("step") in STEPS:
+            measured += float(receipt.get("seconds", 0.0))
+    if measured:
+        return {"minutes": round(measured / 60, 1), "minutes_from": "this tree's receipts"}
+    if request.wheel.contents.rules != "torch":
+        return {"minutes": None, "minutes_from": "no receipt yet"}
+    first, further = PUBLISHED_MINUTES
+    minutes = first + further * (len(request.pythons) - 1)
+    return {"minutes": minutes, "minutes_from": "published for macos-26-xlarge; an older Mac takes longer"}

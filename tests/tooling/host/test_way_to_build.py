@@ -14,7 +14,7 @@ from mps_build.host.recordings.recording import RecordedProbe, Recording
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.requirements.way import way_to_build
-from mps_build.wheel_build.steps.check_host import check_host
+from mps_build.wheel_build.planning import check_host
 
 CLT = "/Library/Developer/CommandLineTools"
 NO_TOOLS = (

@@ -13,9 +13,10 @@ from mps_build.common.errors import DiskFull, disk_full
 from mps_build.common.git import answer, git
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import EmbeddedRepositories, materialise
+from mps_build.common.recipe.locks import Lock
 from mps_build.common.reporter import SilentReporter
 from mps_build.wheel_build.steps.create_environment import create_environment
-from mps_build.wheel_build.zig.seal import check_seal, drop_made, seal
+from mps_build.wheel_build.zig.toolchain import check_seal, drop_made, seal
 
 
 def embedded(place: Path) -> EmbeddedRepositories:
@@ -91,12 +92,10 @@ def test_a_full_disk_while_the_environment_is_made_is_exit_19(tmp_path: Path) ->
     text = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device: '/x/y.whl'"
     fake.write_text(f'#!/bin/sh\necho "{text}"\nexit 1\n', encoding="utf-8")
     fake.chmod(0o755)
-    lock = tmp_path / "lock.txt"
-    lock.write_text("a==1 --hash=sha256:00\n", encoding="utf-8")
     with pytest.raises(DiskFull) as error:
         create_environment(
             interpreter=fake,
-            lock=lock,
+            lock=Lock(name="lock", text="a==1 --hash=sha256:00\n"),
             destination=tmp_path / "venv",
             backend=tmp_path / "backend",
             cache=tmp_path / "cache",

@@ -24,16 +24,22 @@ from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Gate
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
-from mps_build.wheel_build.artifacts import Editable, editable_of
 from mps_build.wheel_build.backend import build_folder
 from mps_build.wheel_build.build_request import BuildRequest, CompilerRequest, SourceRequest, WheelRequest
-from mps_build.wheel_build.editable import EditableBuild
-from mps_build.wheel_build.editable_state import Remembered, recall, remember
+from mps_build.wheel_build.editable import EditableBuild, build_editable, create_runtime, first_command, import_it
 from mps_build.wheel_build.options import BuildOptions
 from mps_build.wheel_build.pipeline import Pipeline
-from mps_build.wheel_build.steps.build_editable import build_editable, create_runtime, first_command, import_it
+from mps_build.wheel_build.rebuild_editable import (
+    Editable,
+    Remembered,
+    editable_of,
+    rebuild,
+    recall,
+    remember,
+    stale_copies,
+    stale_sources,
+)
 from mps_build.wheel_build.steps.configure import configure, configure_command, write_overrides
-from mps_build.wheel_build.steps.rebuild_editable import rebuild, stale_copies, stale_sources
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "setup_py_era"
 OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -257,8 +263,8 @@ def test_setup_py_era_an_edit_is_imported_after_what_depends_on_it_was_compiled(
 @needs_compiler
 def test_setup_py_era_a_file_that_setuptools_compiles_is_not_forgotten(setup_py: Era) -> None:
     binding = setup_py.editable.root / "csrc" / "binding.c"
-    told = binding.read_text(encoding="utf-8")
-    binding.write_text(told.replace("The generated number.", "Edited."), encoding="utf-8")
+    before_edit = binding.read_text(encoding="utf-8")
+    binding.write_text(before_edit.replace("The generated number.", "Edited."), encoding="utf-8")
 
     setup_py.rebuild()
 
@@ -269,14 +275,14 @@ def test_setup_py_era_a_file_that_setuptools_compiles_is_not_forgotten(setup_py:
 @needs_compiler
 def test_an_edit_that_does_not_compile_is_an_error_and_the_old_build_stays(setup_py: Era) -> None:
     core = setup_py.editable.root / "csrc" / "core.cpp"
-    told, before = core.read_text(encoding="utf-8"), setup_py.ask("it.answer()")
-    core.write_text(told + "\nnonsense\n", encoding="utf-8")
+    before_edit, before = core.read_text(encoding="utf-8"), setup_py.ask("it.answer()")
+    core.write_text(before_edit + "\nnonsense\n", encoding="utf-8")
 
     with pytest.raises(CompileError):
         setup_py.rebuild()
 
     assert setup_py.ask("it.answer()") == before
-    core.write_text(told, encoding="utf-8")
+    core.write_text(before_edit, encoding="utf-8")
     setup_py.rebuild()
 
 

@@ -22,7 +22,7 @@ from mps_build.common.errors import SourceError
 from mps_build.common.reporter import SilentReporter
 from mps_build.wheel_build.artifacts import SourceTree
 from mps_build.wheel_build.source_state import exclude_ours, restore, source_state
-from mps_build.wheel_build.steps.fetch_source import fetch_source, resolve_ref
+from mps_build.wheel_build.steps.prepare_source import fetch_source, resolve_ref
 
 
 def _fetch(tmp_path: Path, url: str, commit: str, **options: Any) -> SourceTree:

@@ -22,7 +22,8 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command as Program
 from mps_build.common.process import capture
-from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.recipe.catalogue import all_recipes
+from mps_build.common.recipe.locks import Lock, lock_of
 from mps_build.common.reporter import SilentReporter
 from mps_build.wheel_build.steps.create_environment import create_environment, lock_parts
 
@@ -102,14 +103,13 @@ def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Program], P
 def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
     is_locked: bool, tmp_path: Path, new_venv: Callable[[Program], Program]
 ) -> None:
-    shop = tmp_path / "cache" / "wheels" / "lock"
-    shop.mkdir(parents=True)
-    write_wheel(shop, "unlocked")
-    lines = [f"locked==1 --hash=sha256:{write_wheel(shop, 'locked')}"] if is_locked else []
+    wheels = tmp_path / "cache" / "wheels" / "lock"
+    wheels.mkdir(parents=True)
+    write_wheel(wheels, "unlocked")
+    lines = [f"locked==1 --hash=sha256:{write_wheel(wheels, 'locked')}"] if is_locked else []
     lines += ["# no wheel for macOS arm64, Linux x86_64: built from the source distribution there"]
-    lines += [f"source==1 \\\n    --hash=sha256:{write_source(shop)}"]
-    lock = tmp_path / "lock.txt"
-    lock.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lines += [f"source==1 \\\n    --hash=sha256:{write_source(wheels)}"]
+    lock = Lock(name="lock", text="\n".join(lines) + "\n")
 
     tools = create_environment(
         interpreter=Path(sys.executable),
@@ -132,10 +132,9 @@ def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
 def test_a_source_where_the_lock_promises_a_wheel_is_not_built(
     tmp_path: Path, new_venv: Callable[[Program], Program]
 ) -> None:
-    shop = tmp_path / "cache" / "wheels" / "lock"
-    shop.mkdir(parents=True)
-    lock = tmp_path / "lock.txt"
-    lock.write_text(f"source==1 --hash=sha256:{write_source(shop)}\n", encoding="utf-8")
+    wheels = tmp_path / "cache" / "wheels" / "lock"
+    wheels.mkdir(parents=True)
+    lock = Lock(name="lock", text=f"source==1 --hash=sha256:{write_source(wheels)}\n")
     with pytest.raises(BuildEnvironmentError):
         create_environment(
             interpreter=Path(sys.executable),
@@ -154,10 +153,10 @@ def test_a_source_where_the_lock_promises_a_wheel_is_not_built(
 def test_every_lock_holds_what_its_sources_are_built_with() -> None:
     """PyYAML, the only one: https://github.com/yaml/pyyaml/blob/6.0.3/pyproject.toml asks for setuptools and Cython."""
     seen = 0
-    for path in sorted(locks_root().glob("*.txt")):
-        parts = {name: text for name, text, _ in lock_parts(path.read_text(encoding="utf-8"))}
+    for lock in (lock_of(recipe, python) for recipe in all_recipes() for python in recipe.pythons):
+        parts = {name: text for name, text, _ in lock_parts(lock.text)}
         if "sources" in parts:
             seen += 1
-            assert re.match(r"pyyaml==", parts["sources"]), path.name
-            assert {"setuptools", "cython", "wheel"} <= set(re.findall(r"(?m)^([\w-]+)==", parts["wheels"])), path.name
+            assert re.match(r"pyyaml==", parts["sources"]), lock.name
+            assert {"setuptools", "cython", "wheel"} <= set(re.findall(r"(?m)^([\w-]+)==", parts["wheels"])), lock.name
     assert seen >= 14

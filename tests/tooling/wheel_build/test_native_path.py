@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 import yaml
-from imitated_mac import DEVELOPER_DIR, ImitatedMac, imitated_mac, llvm_tools
+from macs import DEVELOPER_DIR, ImitatedMac, imitated_mac, llvm_tools
 from mps_build.common import strict_yaml
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import recipes_root
 from mps_build.common.workspace import cache_folder
-from mps_build.wheel_build.steps.repair_wheel import repair_wheel
+from mps_build.wheel_build.steps.finish_wheel import repair_wheel
 from mps_build.wheel_build.zig.toolchain import cross_toolchain
 
 OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
-from mps_build.wheel_build.steps.apply_patches import apply_patches
+from mps_build.wheel_build.patches.apply import apply_patches
 
 pytestmark = [pytest.mark.slow, pytest.mark.zig]
 SORTS_A_LIST = """\

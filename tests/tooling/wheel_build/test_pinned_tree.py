@@ -19,7 +19,7 @@ from mps_build.common.git_settings import STAYING
 from mps_build.common.reporter import SilentReporter
 from mps_build.wheel_build.artifacts import SourceTree
 from mps_build.wheel_build.source_state import restore, source_state
-from mps_build.wheel_build.steps.fetch_source import fetch_source, resolve_ref
+from mps_build.wheel_build.steps.prepare_source import fetch_source, resolve_ref
 
 FILES = {
     "unix.txt": "a\nb\n",

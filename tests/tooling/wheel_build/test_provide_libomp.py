@@ -12,7 +12,7 @@ from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Libomp
-from mps_build.wheel_build.steps.provide_libomp import provide_libomp
+from mps_build.wheel_build.steps.create_environment import provide_libomp
 
 
 def _provide(tmp_path: Path, libomp: Libomp, *, offline: bool = True) -> Path:

@@ -16,10 +16,16 @@ from mps_build.common.process import Command, capture
 from mps_build.common.reporter import SilentReporter
 from mps_build.wheel_build.backend import build_folder
 from mps_build.wheel_build.ninja import run_build
-from mps_build.wheel_build.steps.compile_wheel import build_command, compile_wheel
+from mps_build.wheel_build.steps.compile_wheel import (
+    build_command,
+    compile_wheel,
+    files_of,
+    make_commands,
+    repack_wheel,
+    staging,
+)
 from mps_build.wheel_build.steps.configure import configure, configure_command, write_overrides
 from mps_build.wheel_build.steps.finish_wheel import finish_wheel
-from mps_build.wheel_build.steps.repack_wheel import files_of, make_commands, repack_wheel, staging
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "setup_py_era"
 NAME = "thing-1.0-cp311-cp311-linux_x86_64.whl"

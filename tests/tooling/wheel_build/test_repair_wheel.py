@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import CompileError
-from mps_build.wheel_build.steps.finish_wheel import FAST, SMALL, finish_wheel
-from mps_build.wheel_build.steps.repair_wheel import repair_wheel
+from mps_build.wheel_build.steps.finish_wheel import FAST, SMALL, finish_wheel, repair_wheel
 
 CODE = b"".join(str(number * number).encode() for number in range(20_000))
 NAME = "thing-1.0-cp311-cp311-macosx_11_0_arm64.whl"

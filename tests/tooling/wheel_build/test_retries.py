@@ -11,8 +11,8 @@ import pytest
 from mps_build.common.console import Console
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command
+from mps_build.wheel_build.failure import with_retries
 from mps_build.wheel_build.ninja import ninja_of
-from mps_build.wheel_build.retry import with_retries
 from mps_build.wheel_build.steps.configure import write_overrides
 
 KILLED = "FAILED: CMakeFiles/torch_cpu.dir/a.cpp.o\nclang++: error: unable to execute command: Killed: 9\n"

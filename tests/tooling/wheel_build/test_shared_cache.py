@@ -1,4 +1,4 @@
-"""The fleet's compiler cache: set in one place, asked first, left out when it is down, never told in a receipt."""
+"""The fleet's compiler cache: set in one place, tried first, left out when it is down, never named in a receipt."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_release_shares_nothing_unless_told() -> None:
 
 
 def planned(flags: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[BuildRequest, Workspace]:
-    """Return what build_wheel is asked for on a host with both caches (they note how they are called) and a store."""
+    """Return what build_wheel plans on a host with both caches (they note how they are called) and a store."""
     for name in ("ccache", "sccache"):
         (folder / name).write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\n', encoding="utf-8")
         (folder / name).chmod(0o755)
@@ -131,7 +131,7 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
     seen: list[str] = []
 
     def build_for(self: Pipeline, python: str, tree: object, source: str) -> None:
-        endpoint = self.request.compilers.cache.variables["SCCACHE_REDIS_ENDPOINT"]
+        endpoint = self.context.request.compilers.cache.variables["SCCACHE_REDIS_ENDPOINT"]
         with socket.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))) as connection:
             connection.sendall(b"*1\r\n$4\r\nPING\r\n")
             seen.append(connection.recv(64).decode())
@@ -140,10 +140,10 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
     monkeypatch.setattr(Pipeline, "_build_for", build_for)
 
     pipeline = Pipeline(request, workspace=workspace, console=Console())
-    before = pipeline.request
+    before = pipeline.context.request
     pipeline.build()
 
-    assert pipeline.request is before
+    assert pipeline.context.request is before
     assert seen == ["+PONG\r\n"]
     assert (tmp_path / "calls").read_text(encoding="utf-8").endswith("--stop-server\n")
 
@@ -153,11 +153,11 @@ def test_s3_takes_its_keys_from_the_environment() -> None:
         "MPS_BUILD_SHARED_CACHE": "s3://wheels?endpoint=https://minio.lan:9000&region=eu",
         "AWS_ACCESS_KEY_ID": "k",
     }
-    asked: list[tuple[str, int]] = []
+    tried: list[tuple[str, int]] = []
 
-    found = choose_store(environ, shared=True, answers=lambda host, port: asked.append((host, port)))
+    found = choose_store(environ, shared=True, answers=lambda host, port: tried.append((host, port)))
 
-    assert asked == [("minio.lan", 9000)]
+    assert tried == [("minio.lan", 9000)]
     assert found.variables["SCCACHE_BUCKET"] == "wheels"
     assert found.variables["SCCACHE_ENDPOINT"] == "https://minio.lan:9000"
     assert found.variables["AWS_ACCESS_KEY_ID"] == "k"

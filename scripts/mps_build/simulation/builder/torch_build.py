@@ -15,7 +15,7 @@ from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 from mps_build.wheel_build.ninja import run_build
-from mps_build.wheel_build.wide_headers.exclude import exclude
+from mps_build.wheel_build.wide_headers import exclude
 
 from .root import LIBRARY, Root, patchelf
 from .torch_line import TorchTree, configure_words, environment, override_lines

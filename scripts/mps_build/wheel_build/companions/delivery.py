@@ -17,9 +17,9 @@ from mps_build.common.scrubbing.scrubber import without_secrets
 from mps_build.common.wheels.sets import COMPANIONS, MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 
-from ..steps.deliver_wheel import deliver_wheel
+from ..steps.finish_wheel import deliver_wheel
 from .build import Companion
-from .companion_plan import CompanionPlan
+from .plan import CompanionPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Does a lock resolve for a Mac? pip is asked from here, with the Mac's tags, and installs nothing."""
+"""Does a lock resolve for a Mac? pip resolves it here, with the Mac's tags, and installs nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command, capture
+from mps_build.common.recipe.locks import Lock
 from mps_build.common.wheels.pip_call import QUESTION, limited_pip
 
 _NO_WHEEL = re.compile(r"# no wheel for ([^:\n]+):.*\n((?:.*\\\n)*.*\n)")
@@ -53,18 +54,16 @@ def mac_command(python: Path, *, requirements: Path, version: str, macos: str, s
 
 
 def try_lock_for_mac(
-    lock: Path, *, python: Path, version: str, macos: str, scratch: Path, environ: Mapping[str, str]
+    lock: Lock, *, python: Path, version: str, macos: str, scratch: Path, environ: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return the packages that a Mac must build from source; all others were found, with a hash of the lock.
 
     Raises:
-        BuildEnvironmentError: the lock is missing, or one of its files is not to be had.
+        BuildEnvironmentError: one of its files is not to be had.
     """
-    if not lock.is_file():
-        raise BuildEnvironmentError(f"{lock.name} is missing", hint="nox -s lock")
-    wheels, built = split_lock(lock.read_text(encoding="utf-8"))
+    wheels, built = split_lock(lock.text)
     scratch.mkdir(parents=True, exist_ok=True)
-    requirements = scratch / lock.name
+    requirements = scratch / f"{lock.name}.txt"
     requirements.write_text(wheels, encoding="utf-8")
     argv = mac_command(python, requirements=requirements, version=version, macos=macos, scratch=scratch / "nothing")
     answer = capture(Command(argv=argv, environ=environ), timeout_seconds=300)

@@ -20,8 +20,8 @@ from mps_build.common.workspace import Workspace, cache_folder
 
 from ..artifacts import SourceTree
 from ..build_request import SourceRequest
-from ..source import prepare_source
-from ..steps.apply_patches import apply_patches
+from ..patches.apply import apply_patches
+from ..steps.prepare_source import prepare_source
 from .chroot import Chroot, check_host, find_mirror, make_root
 from .debian_source import SOURCES, debian_source, unpack_source
 from .session import Place, Rehearsal, rehearsal_folder

@@ -11,8 +11,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from entry import entry
-from entry import environ as entry_environ
 from mps_build.common.process import Command, capture
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import PACKAGE
@@ -20,6 +18,8 @@ from mps_build.simulation.official.build import provide_below
 from mps_build.simulation.official.interpreter import SUITES, debian_interpreter, emulated
 from mps_build.simulation.official.session import HOOK
 from mps_build.simulation.official.tools import provide_tools
+from processes import entry
+from processes import environ as entry_environ
 
 # Fetches the wheel, an emulator and Debian's Python for arm64 (0.3 GB), compiles libc++: minutes the first time.
 pytestmark = [pytest.mark.slow, pytest.mark.zig]

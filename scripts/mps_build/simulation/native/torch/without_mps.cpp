@@ -1,3 +1,38 @@
+// What only a libtorch without MPS needs. First: what its files that are compiled again call, and it keeps to itself; what
+// of that is called all the same says that it is not simulated.
+#include <ATen/core/Tensor.h>
+#include <ATen/native/ConvUtils.h>
+#include "../runtime/objects.h"
+
+namespace at::metal {
+Tensor &metal_copy_(Tensor &, const Tensor &) { sim::refuse("the old Metal back end is not simulated"); }
+} // namespace at::metal
+namespace at::vulkan {
+Tensor &vulkan_copy_(Tensor &, const Tensor &) { sim::refuse("Vulkan is not simulated"); }
+} // namespace at::vulkan
+namespace at::native::xnnpack {
+// Of phones: it is never chosen where XNNPACK is not compiled in, which is so in Debian's libtorch.
+Tensor convolution2d(
+    const Tensor &, const Tensor &, const Tensor &, IntArrayRef, IntArrayRef, IntArrayRef, int64_t) {
+  sim::refuse("a convolution by XNNPACK is not simulated");
+}
+} // namespace at::native::xnnpack
+namespace at::native {
+Tensor NestedTensor_matmul(const Tensor &, const Tensor &) { sim::refuse("attention of nested tensors is not simulated"); }
+Tensor NestedTensor_times_Tensor_plus_Tensor_addmm(
+    const Tensor &, const Tensor &, const Tensor &, const Scalar &, const Scalar &, c10::optional<bool>) {
+  sim::refuse("attention of nested tensors is not simulated");
+}
+// Of the CPU: the function for any dilation, which can be reached, gives the same for none.
+std::tuple<Tensor, Tensor, Tensor> slow_conv3d_backward_cpu(
+    const Tensor &gradient, const Tensor &input, const Tensor &weight, IntArrayRef kernel, IntArrayRef stride,
+    IntArrayRef padding, std::array<bool, 3> mask) {
+  const std::array<int64_t, 3> plain{1, 1, 1};
+  return slow_conv_dilated3d_backward_stub(kCPU, gradient, input, weight, kernel, stride, padding, IntArrayRef(plain), mask);
+}
+Tensor &quantized_copy_from_float_(Tensor &, const Tensor &) { sim::refuse("a copy from float to a quantized tensor is not simulated"); }
+} // namespace at::native
+
 // What torch.mps._compile_shader needs: Debian's bindings leave out the part of torch/csrc/mps/Module.cpp that stands
 // behind USE_MPS. Python's side is mps_build_simulated.py; the classes of the host code are PyTorch's own.
 #if __has_include(<ATen/native/mps/MetalShaderLibrary.h>) // from 2.6 on

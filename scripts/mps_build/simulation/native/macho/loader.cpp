@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include "../runtime/crash.h"
 #include "../runtime/objects.h"
 
 namespace {
@@ -34,4 +35,15 @@ void *sim_absent_class(const char *symbol) {
   }
   return is_meta ? &one.meta : &one.type;
 }
+}
+
+// What a crash report of the loader's says of us: it takes the signals itself.
+namespace sim {
+thread_local const char *current_command = nullptr;
+} // namespace sim
+
+extern "C" {
+// The operator that this thread is in, and the command that the GPU's thread carries out; nullptr: none.
+const char *sim_current_operator() { return sim::current_operator; }
+const char *sim_current_command() { return sim::current_command; }
 }

@@ -26,7 +26,7 @@ from ..common.result import Result
 from ..common.summary import job_summary
 from ..verify.benchmark import Benchmark, BenchmarkRequest
 from ..verify.reports import bars, benchmark_page
-from ..verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
+from ..verify.reports.benchmark_page import achieved, doubts, dtypes, ratio, shape
 from .shared.torch_options import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 TASK = ("verify", 3)

@@ -27,9 +27,8 @@ from ..common.records.kernels import is_kernels, load_kernels
 from ..common.result import Result
 from ..common.workspace import cache_folder
 from ..kernels.report import repro as kernel_repro
-from ..verify.reports.embedded_suite import embed
 from ..verify.reports.reduction import Asking, find_python, reduce_case
-from ..verify.reports.repro import render_issue, render_script, said_of
+from ..verify.reports.repro import embed, render_issue, render_script, said_of
 
 TASK = ("verify", 5)
 DOCUMENT = "case:string script:string issue:string"

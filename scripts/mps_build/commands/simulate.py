@@ -50,7 +50,7 @@ EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "
     "?registrations:integer ?library_bytes:integer ?build_cpu_seconds:number "
-    "?official:boolean ?python:string ?wheel:string ?sha256:string ?imports:object ?not_provided:array"
+    "?official:boolean ?python:string ?wheel:string ?sha256:string ?imports:object ?bound:array ?not_provided:array"
 )
 EXAMPLES = (
     "v2.6.0",
@@ -203,11 +203,12 @@ def _run_wheel(options: Options, console: Console) -> Result:
             "wheel": ready.wheel.path.name,
             "sha256": ready.wheel.sha256,
             "selectors": {
-                "needed": ready.metal.lacking.asked_selectors,
-                "implemented": ready.metal.lacking.asked_selectors - len(ready.metal.lacking.selectors),
+                "needed": ready.metal.lacking.sent_selectors,
+                "implemented": ready.metal.lacking.sent_selectors - len(ready.metal.lacking.selectors),
                 "missing": list(ready.metal.lacking.selectors),
             },
             "imports": dict(taken.kinds),
+            "bound": [list(each) for each in taken.bound],
             "not_provided": [list(each) for each in taken.missing],
         }
     )
@@ -216,8 +217,8 @@ def _run_wheel(options: Options, console: Console) -> Result:
 def _print_wheel(ready: official.Official, taken: Inventory, console: Console, *, target: str) -> None:
     rows = [("wheel", ready.wheel.path.name), ("sha256", ready.wheel.sha256), ("Python", ready.interpreter.version)]
     rows += [(f"imports of macOS: {kind}", str(count)) for kind, count in taken.kinds.items()]
-    asked = ready.metal.lacking.asked_selectors
-    rows += [("selectors that it sends", f"{asked - len(ready.metal.lacking.selectors)} of {asked} implemented")]
+    sent = ready.metal.lacking.sent_selectors
+    rows += [("selectors that it sends", f"{sent - len(ready.metal.lacking.selectors)} of {sent} implemented")]
     console.table(("what", "value"), rows)
     for name, library in taken.missing:
         console.print(f"not provided: {name} of {library}")

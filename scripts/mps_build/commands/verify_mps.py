@@ -31,7 +31,8 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.records.device_record import Simulated
 from mps_build.common.result import Result
 from mps_build.verify import Verification, VerifyRequest
-from mps_build.verify.target.wheel_fit import name_wheel
+from mps_build.verify.device_suite import DeviceSuite
+from mps_build.verify.target.wheel import name_wheel
 
 from .shared.conclusion import concluded
 from .shared.numbers import amount, count, duration
@@ -126,17 +127,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     request = _request(options)
-    work = None
     if request.simulated is not None and request.simulated.official:
-        from mps_build.verify.official_suite import OfficialSuite  # needs what only a simulation needs
+        from mps_build.verify.simulated_suites import OfficialSuite  # needs what only a simulation needs
 
         with OfficialSuite(request, request.simulated, wheel=_wheel_of(options)) as official:
             return concluded(Verification(request, console, official), options, console, command="verify_mps")
+    suite = DeviceSuite(request)
     if request.simulated is not None:
-        from mps_build.verify.simulated_suite import SimulatedSuite  # needs what only a simulation needs
+        from mps_build.verify.simulated_suites import SimulatedSuite  # needs what only a simulation needs
 
-        work = SimulatedSuite(request, request.simulated)
-    return concluded(Verification(request, console, work), options, console, command="verify_mps")
+        suite = SimulatedSuite(request, request.simulated)
+    return concluded(Verification(request, console, suite), options, console, command="verify_mps")
 
 
 def _request(options: Options) -> VerifyRequest:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import html_fault, markdown_fault, rendered, svg_fault, what_acts
 from mps_build.cli import main
 from mps_build.commands.shared.generated import generated_files
 from mps_build.common.records.benchmark import BenchmarkRecord, load_benchmark
@@ -20,7 +21,6 @@ from mps_build.verify.bisection.state import State
 from mps_build.verify.reports import bars, benchmark_page, html, markdown, repro
 from mps_build.wheel_build.rehearsal.whole.comparing import parity_page
 from mps_build.wheel_build.rehearsal.whole.parity import WholeParity, compared
-from strict_documents import html_fault, markdown_fault, rendered, svg_fault, what_acts
 
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests" / "recorded"
@@ -137,7 +137,7 @@ def of_builds() -> Documents:
             wheel="torch-2.6.0+rehearsal.linux.whl",
             command="nox -s rehearse -- v2.6.0 --darwin --wheel",
             findings=[{"level": "warning", "rule": "M12", "member": EVIL, "evidence": EVIL}],
-            stand_ins={"onnx": 3},
+            fakes={"onnx": 3},
             missing=["distributed"],
         ),
     )
@@ -265,7 +265,7 @@ def test_a_broken_document_is_seen(check: Check, broken: str, said: str) -> None
 
 
 def test_the_pages_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from index_clients import TORCH, publish, wheel
+    from http_servers import TORCH, publish, wheel
 
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))

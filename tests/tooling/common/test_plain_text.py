@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from documents import rendered
 from mps_build import cli
 from mps_build.commands.check_mm import annotation
 from mps_build.common.console import Console
@@ -28,7 +29,6 @@ from mps_build.common.standard_streams import guarded_streams
 from mps_build.wheel_build.mm.diagnostics import Diagnostic
 from rich.console import Console as RichConsole
 from rows import for_each
-from strict_documents import rendered
 
 STEERING = {
     "escape": "\x1b[2J",

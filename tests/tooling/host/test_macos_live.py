@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from macs import specimens
 from mps_build.cli import main
 from mps_build.common.errors import HostError
 from mps_build.common.process import Command, capture
@@ -24,8 +25,7 @@ from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.requirements.xcode import choose_xcode
 from mps_build.host.toolchain import xcode_toolchain
 from mps_build.wheel_build.planning import check_host
-from specimen_judge import specimens
-from waiting import LONGEST_SECONDS
+from processes import LONGEST_SECONDS
 
 OLD, NEW = "/Applications/Xcode_15.2.app", "/Applications/Xcode 26.5.app"
 CHOSEN = "/Library/Developer/CommandLineTools"

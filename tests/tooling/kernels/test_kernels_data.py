@@ -11,7 +11,7 @@ from mps_build.common.errors import UsageError
 from mps_build.inspection.malformed import Malformed
 from mps_build.kernels.execution import selection, verify_all, written
 from mps_build.kernels.execution.verify_all import KernelRow
-from mps_build.kernels.families.shared.contracts import find_binder, load_contracts
+from mps_build.kernels.families.shared.contracts import find_binder, load_contracts, load_families
 from mps_build.kernels.families.shared.pack import pack_argument
 from mps_build.kernels.judge import known
 from mps_build.kernels.judge.references import load_references
@@ -86,6 +86,7 @@ def test_every_contract_has_a_binder_and_patterns_that_name_what_companions_use(
 
 def test_a_row_with_axes_stands_for_one_of_every_combination(tmp_path: Path) -> None:
     row = """
+contracts:
 - each: [[{a: ""}, {a: alpha_}], [{form: wide, types: {x: uint}}, {form: tall, types: {}}]]
   family: f_${a}${form}
   arguments: out
@@ -95,7 +96,7 @@ def test_a_row_with_axes_stands_for_one_of_every_combination(tmp_path: Path) -> 
   companions: ["{op}_${a}dense"]
 """
     (tmp_path / "f").mkdir()
-    (tmp_path / "f" / "contracts.yaml").write_text(row)
+    (tmp_path / "f" / "family.yaml").write_text(row)
 
     rows = load_contracts(tmp_path)
 
@@ -103,7 +104,8 @@ def test_a_row_with_axes_stands_for_one_of_every_combination(tmp_path: Path) -> 
     assert [each.companions for each in rows] == [("{op}_dense",)] * 2 + [("{op}_alpha_dense",)] * 2
     assert [each.types for each in rows] == [{"x": "uint"}, {}] * 2
     assert rows[3].pattern.fullmatch("add_tall") and not rows[3].pattern.fullmatch("add_wide")
-    (tmp_path / "f" / "contracts.yaml").write_text(row.replace("${form}", "${shape}"))
+    (tmp_path / "f" / "family.yaml").write_text(row.replace("${form}", "${shape}"))
+    load_families.cache_clear()
     load_contracts.cache_clear()
     with pytest.raises(KeyError, match="shape"):
         load_contracts(tmp_path)
@@ -127,7 +129,7 @@ def test_every_reference_is_an_expression_or_a_function_of_the_judge_and_never_b
 @pytest.mark.parametrize("row", ["{ulp: 1}", '{expr: "x", function: cast}'])
 def test_a_reference_that_says_neither_or_both_is_an_error(tmp_path: Path, row: str) -> None:
     (tmp_path / "odd").mkdir()
-    (tmp_path / "odd" / "references.yaml").write_text(f"odd: {row}\n")
+    (tmp_path / "odd" / "family.yaml").write_text(f"references: {{odd: {row}}}\n")
 
     with pytest.raises(ValueError, match="odd: a row says"):
         load_references(tmp_path)

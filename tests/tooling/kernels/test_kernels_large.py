@@ -13,7 +13,6 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from large_rules import CUT, RULE, UNGUARDED, changed, contract
 from mps_build.kernels.code.addresses import address_digest, inlined
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.code.kernel import addressing_of
@@ -29,7 +28,7 @@ from mps_build.kernels.machine.shift import Shift
 from mps_build.kernels.program.launch import Program, Step, Value, inout_buffer, input_buffer, output_buffer
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.host_code import HostCode
-from small_kernels import GRID, air, bitcode, buffer, builtin, compiled, device
+from small_kernels import CUT, GRID, RULE, UNGUARDED, air, bitcode, buffer, builtin, changed, compiled, contract, device
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 

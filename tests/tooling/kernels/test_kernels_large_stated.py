@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from large_rules import UNGUARDED, changed, contract
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.execution import examine_large as module
 from mps_build.kernels.execution import large_host, moves
@@ -35,7 +34,7 @@ from mps_build.kernels.program.launch import (
 )
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.host_code import HostCode
-from small_kernels import GRID, air, buffer, builtin, compiled, device
+from small_kernels import GRID, UNGUARDED, air, buffer, builtin, changed, compiled, contract, device
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 

@@ -22,7 +22,7 @@ from mps_build.wheel_build.compiler_cache.store import choose_store, relayed, st
 from shared import two_hosts
 
 _PARTS = 3
-_HOST = Path(__file__).parents[1] / "stand_ins" / "fleet_host.py"
+_HOST = Path(__file__).parents[1] / "fakes" / "fleet_hosts.py"
 _SCRIPTS = Path(__file__).parents[3] / "scripts"
 _SCCACHE, _COMPILER = shutil.which("sccache"), shutil.which("cc")
 pytestmark = [

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_suites import write_python
 from mps_build.cli import main
 from mps_build.common.records.benchmark import load_benchmark
 from mps_build.verify import preparation
-from mps_build.verify.benchmark import benchmark, rows
-from mps_build.verify.suite.child import Limits
+from mps_build.verify.benchmark import benchmark, judging
+from mps_build.verify.suite.request import Limits
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
-from stand_in_suite import write_python
-from waiting import LONGEST_SECONDS, wait_until
+from processes import LONGEST_SECONDS, wait_until
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
@@ -267,7 +267,7 @@ def test_the_names_of_the_rows_are_those_of_the_programme() -> None:
     programme = Path(__file__).parents[3] / "benchmarks" / "device"
     asked = subprocess.run([python, "-c", question], cwd=programme, capture_output=True, text=True, check=True)
 
-    assert sorted(asked.stdout.split()) == sorted(rows.ROWS)
+    assert sorted(asked.stdout.split()) == sorted(judging.ROWS)
 
 
 def test_a_torch_that_cannot_run_the_programme_is_an_environment_error(run: Run, tmp_path: Path) -> None:

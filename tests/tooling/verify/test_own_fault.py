@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fake_suites import drive, outcomes
 from mps_build.common.errors import OwnFault
-from mps_build.verify.judgement import judge_run
-from stand_in_drive import drive, outcomes
+from mps_build.verify.verdict import judge_run
 
 SUITE = Path(__file__).parents[2] / "device"
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""

@@ -11,10 +11,9 @@ import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case, KnownIssue, Python, Record, Simulated, Torch, write_record
-from mps_build.verify.reports.embedded_suite import embed, without_other_cases
 from mps_build.verify.reports.html import render
 from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
-from mps_build.verify.reports.repro import render_issue, render_script
+from mps_build.verify.reports.repro import embed, render_issue, render_script, without_other_cases
 
 SUITE = Path(__file__).parents[2] / "device"
 CASE = Case(

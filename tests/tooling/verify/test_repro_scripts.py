@@ -15,13 +15,12 @@ from typing import Any
 
 import pytest
 from mps_build.common.records.device_record import Case, Record, Torch
-from mps_build.verify.reports.embedded_suite import embed
 from mps_build.verify.reports.reduction import Asking, Reduction, reduce_case
-from mps_build.verify.reports.repro import render_issue, render_script
+from mps_build.verify.reports.repro import embed, render_issue, render_script
 
 ROOT = Path(__file__).parents[3]
 SUITE = ROOT / "tests" / "device"
-RUNNER = ROOT / "tests" / "tooling" / "stand_ins" / "many_scripts.py"
+RUNNER = ROOT / "tests" / "tooling" / "fakes" / "many_scripts.py"
 PLANTED = json.loads(Path(__file__).with_name("planted_cases.json").read_text(encoding="utf-8"))
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
 LEAST_LINES, MOST_LINES, MOST_BYTES = 15, 80, 60_000

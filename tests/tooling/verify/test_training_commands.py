@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import UsageError
 from mps_build.verify.training.commands import Bench, training_environ
-from mps_build.verify.training.training_request import TrainingRequest
-from mps_build.verify.training.workloads import WORKLOADS, Workload
+from mps_build.verify.training.request import WORKLOADS, TrainingRequest, Workload
 
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 

@@ -65,9 +65,9 @@ def test_a_plant_that_never_fires_is_not_exercised_and_everything_passes(rehears
 
 def test_a_model_that_silently_stays_on_another_device_is_noticed(rehearse: Any, tmp_path: Path) -> None:
     """The real run is told to expect MPS on a host that has none: it trains on the CPU, and must not pass for MPS."""
-    from mps_build.verify.training.child_report import ChildReport
+    from mps_build.verify.training.children import ChildReport
     from mps_build.verify.training.judgement import judge_training
-    from mps_build.verify.training.workloads import WORKLOADS
+    from mps_build.verify.training.request import WORKLOADS
 
     status, _ = rehearse("--only", "accelerate-vision", "--record", str(tmp_path / "record"))
     assert status == 0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mps_build.cli import main
 from mps_build.verify.training.commands import Bench, script_environ
-from mps_build.verify.training.workloads import SCRIPT
+from mps_build.verify.training.request import SCRIPT
 
 ROOT = Path(__file__).parents[3]
 # Picks its device by itself, as the libraries' examples do; its dropout is random, its data are not.

@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entry import environ
+from fake_suites import FAILS_BY_THE_PLANT, write_python, write_suite
 from mps_build.cli import main
 from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
-from stand_in_drive import FAILS_BY_THE_PLANT
-from stand_in_suite import write_python, write_suite
-from waiting import LONGEST_SECONDS, wait_until
+from processes import LONGEST_SECONDS, environ, wait_until
 
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
 MAC = HostFacts(
@@ -235,7 +233,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     argv = [sys.executable, "-c", program, *options]
     told = (tmp_path / "told").open("w")
     with told, subprocess.Popen(argv, env=environ(), stdout=told, stderr=subprocess.STDOUT) as process:
-        outcomes = tmp_path / "record" / "test_standin_0.1.outcomes.jsonl"
+        outcomes = tmp_path / "record" / "test_fake_0.1.outcomes.jsonl"
         wait_until(lambda: outcomes.exists() and '"test_b"' in outcomes.read_text()[200:])
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
@@ -255,7 +253,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     resume = document["hint"].partition(" --resume ")[2]
     assert resume == str(tmp_path / "record")
 
-    (tmp_path / "suite" / "test_standin_0.py").write_text("def test_a(): assert False\ndef test_b(): pass\n")
+    (tmp_path / "suite" / "test_fake_0.py").write_text("def test_a(): assert False\ndef test_b(): pass\n")
     monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop, **_: Path("/"))
     again = main("verify_mps", [*options, "--resume", resume])
 

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_suites import add_libraries, write_python, write_training_suite
 from mps_build.cli import main
 from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
 from mps_build.verify.target.diagnosis import HostFacts
-from stand_in_suite import write_python
-from stand_in_training import add_libraries, write_training_suite
-from waiting import LONGEST_SECONDS, wait_until
+from processes import LONGEST_SECONDS, wait_until
 
 SHIPPED = Path(__file__).parents[2] / "training"
 TORCH: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
@@ -53,7 +52,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             monkeypatch.setattr(preparation, "observe_host", lambda recording: host)
         known = (SHIPPED / "known_issues.yaml").read_text()
         root = write_training_suite(tmp_path / "data", json.dumps(wrong or {}), known_issues=known)
-        monkeypatch.setattr("mps_build.verify.training.training_verification.data_root", lambda: root)
+        monkeypatch.setattr("mps_build.verify.training.suite.data_root", lambda: root)
         folder = tmp_path / f"python-{len(list(tmp_path.iterdir()))}"
         python = write_python(folder, json.dumps(TORCH | torch))
         add_libraries(folder / "site", json.dumps({"use_cpu": use_cpu}), versions)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from git_history import repository
+from macs import recorded_mac
 from mps_build import cli
 from mps_build.common.interpreters import PythonSearch
-from recorded_macs import recorded_mac
 
 
 def test_a_recorded_mac_is_told_first_and_judged_as_itself(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entry import entry, environ
+from processes import entry, environ
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mm_checker import bare_checker
+from mm_faults import bare_checker
 from mps_build.wheel_build.mm.compiler import say
 from mps_build.wheel_build.mm.diagnostics import Said
 from mps_build.wheel_build.mm.text import with_questions

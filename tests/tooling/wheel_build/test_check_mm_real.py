@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from mm_plants import MORE, PLANTS
+from mm_faults import MORE, PLANTS
 from mps_build.common.cores import usable_cores
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import work_folder

@@ -30,7 +30,7 @@ from mps_build.wheel_build.companions.plan import (
     parse_sources,
     tree_digest,
 )
-from small_companions import MAC, RECIPE, plan, torch_wheel, vision_tree
+from small_wheels import MAC, RECIPE, plan, torch_wheel, vision_tree
 
 # What a wheel demands of torch.
 

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from macs import recorded_mac
 from mps_build.cli import main
 from mps_build.common.errors import AuditRejected, BuildEnvironmentError, CompileError, DiskFull
 from mps_build.common.process import Command, capture
@@ -18,8 +19,7 @@ from mps_build.host.triage import explain
 from mps_build.wheel_build.companions import smoke
 from mps_build.wheel_build.failure import explained
 from mps_build.wheel_build.rehearsal.companions import Loads, check_libraries, complete_torch, faults_of
-from recorded_macs import recorded_mac
-from small_companions import RECIPE, torch_wheel
+from small_wheels import RECIPE, torch_wheel
 
 
 def test_a_failed_build_is_told_with_its_cause_and_a_disk_that_a_compiler_met_full_as_such(tmp_path: Path) -> None:

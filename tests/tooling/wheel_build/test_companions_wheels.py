@@ -12,7 +12,7 @@ from mps_build.inspection.audit.releases import TORCH_LIBRARIES
 from mps_build.wheel_build.companions import smoke
 from mps_build.wheel_build.companions.delivery import matching_set
 from mps_build.wheel_build.companions.plan import PROJECTS
-from small_companions import plan, torch_wheel
+from small_wheels import plan, torch_wheel
 
 
 def _companion(folder: Path, **changed: Any) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from macs import recorded_mac
 from mps_build.common.environment import SYSTEM_PATH, fetch_environ, repair_environ
 from mps_build.common.errors import SourceError
 from mps_build.common.git import answer, git
@@ -19,7 +20,6 @@ from mps_build.host.probes.probers import RecordedProber
 from mps_build.host.toolchain import use_xcode
 from mps_build.wheel_build.patches.file import read_patch
 from mps_build.wheel_build.patches.trial import scratch
-from recorded_macs import recorded_mac
 
 XCODE = "/Applications/Xcode 26.5.app/Contents/Developer"
 NONE = (

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from entry import entry, environ
-from stand_in_wheels import write_history
-from waiting import LONGEST_SECONDS, wait_until
+from git_history import write_history
+from processes import LONGEST_SECONDS, entry, environ, wait_until
 
 CHECK = """\
 echo x >> {folder}/calls

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
-from imitated_mac import DEVELOPER_DIR, ImitatedMac, imitated_mac, llvm_tools
+from macs import DEVELOPER_DIR, ImitatedMac, imitated_mac, llvm_tools
 from mps_build.common import strict_yaml
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import recipes_root

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from mm_checker import bare_checker
+from mm_faults import bare_checker
 from mps_build.common.recipe.catalogue import recipes_root
 from mps_build.wheel_build.mm.compiler import compile_file
 from mps_build.wheel_build.mm.diagnostics import read_output

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from git_history import HEADER, ONE_TO_UNO
 from mps_build.common.errors import PatchError
 from mps_build.wheel_build.patches.apply import apply_patches
-from small_patches import HEADER, ONE_TO_UNO
 
 SEVEN_TO_SETTE = """\
 --- a/src/numbers.txt

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from git_history import HEADER, ONE_TO_UNO
 from mps_build.common.errors import PatchError
 from mps_build.common.recipe.catalogue import patches_root
 from mps_build.wheel_build.patches.file import read_patch
-from small_patches import HEADER, ONE_TO_UNO
 
 
 @pytest.mark.parametrize(

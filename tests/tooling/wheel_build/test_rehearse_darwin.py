@@ -10,7 +10,7 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.wheel_build.compiler_environ import build_environ
 from mps_build.wheel_build.rehearsal.darwin import darwin_recipe, zig_toolchain
 from mps_build.wheel_build.rehearsal.darwin_sdk import FRAMEWORKS, DarwinSdk, stub_sources, write_sdk
-from waiting import LONGEST_SECONDS
+from processes import LONGEST_SECONDS
 
 
 def test_the_darwin_rehearsal_keeps_the_recipes_gate_and_never_sets_the_architecture(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from imitated_mac import llvm_tools
+from macs import llvm_tools
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected
 from mps_build.common.process import Command

@@ -27,7 +27,7 @@ from mps_build.wheel_build.rehearsal.whole.toolchain import (
     write_mac_tools,
     write_toolchain,
 )
-from waiting import LONGEST_SECONDS
+from processes import LONGEST_SECONDS
 
 _SAYS = '#!/bin/sh\necho "${0##*/} $*"\n'
 

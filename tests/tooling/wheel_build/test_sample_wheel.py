@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entry import entry
-from entry import environ as entry_environ
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.workspace import cache_folder
 from mps_build.wheel_build.zig.toolchain import cross_toolchain
+from processes import entry
+from processes import environ as entry_environ
 
 pytestmark = [
     pytest.mark.slow,

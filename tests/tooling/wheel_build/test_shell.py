@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.wheel_build.bare_shell import bare_shell
-from waiting import LONGEST_SECONDS
+from processes import LONGEST_SECONDS
 
 SHELLS = [name for name in ("bash", "zsh", "dash", "sh", "fish", "tcsh", "ksh") if shutil.which(name)]
 LINE = "export PATH=/opt/homebrew/bin:$PATH CPATH=/opt/homebrew/include\n"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from mps_build.wheel_build.compiler_cache.store_relay import Store, StoreRelay
-from waiting import LONGEST_SECONDS
+from processes import LONGEST_SECONDS
 
 
 class Client:

@@ -27,11 +27,8 @@ from mps_build.kernels.families.shared.large import Rules
 from mps_build.kernels.report.families import families_table
 from mps_build.kernels.report.large import rules_table as large_table
 from mps_build.simulation.ledger import ledger_page
-from mps_build.simulation.official.page import imports_page
 from mps_build.verify.bisection.state import State
-from mps_build.verify.upstream.explanations import UpstreamExplanations, load_upstream_explanations
-from mps_build.verify.upstream.page import upstream_page
-from mps_build.verify.upstream.summary import Summary
+from mps_build.verify.upstream.summary import Summary, UpstreamExplanations, load_upstream_explanations, upstream_page
 
 from .catalogue import COMMANDS
 from .parser import module_of
@@ -64,7 +61,6 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield docs / "host" / "causes.md", causes_page()
     yield docs / "host" / "neighbours.md", neighbours_page()
     yield docs / "verify" / "simulated_rules.md", ledger_page()
-    yield docs / "verify" / "official_imports.md", imports_page()
     yield docs / "verify" / "simulated_upstream.md", _upstream(root)
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))

@@ -12,7 +12,7 @@ from typing import Any
 
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Simulated
-from mps_build.verify.target.callers import callers_python
+from mps_build.verify.target.interpreter import callers_python
 
 from .nightly_options import add_nightly_options, chosen_nightly
 from .numbers import amount

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..families.shared.condition import Number
 from ..families.shared.contracts import Kernel
+from ..families.shared.large import Number
 from ..families.shared.pack import leaf_of
 from ..machine.shift import Shift, sizes_of
 from ..program.dtypes import dtype_named

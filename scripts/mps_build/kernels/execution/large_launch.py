@@ -1,4 +1,4 @@
-"""The numbers of a large launch, for the conditions under which torch makes it (families/shared/condition.py)."""
+"""The numbers of a large launch, for the conditions under which torch makes it (families/shared/large.py)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 import struct
 from collections.abc import Mapping
 
-from ..families.shared.condition import Number, holds
 from ..families.shared.contracts import Kernel
+from ..families.shared.large import Number, holds
 from ..machine.shift import Shift, grown
 from ..program.dtypes import dtype_named
 from ..program.errors import WrongBinding

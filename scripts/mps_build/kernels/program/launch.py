@@ -151,7 +151,7 @@ class Reference:
     give a second, `input` Buffer (or `before`) for what it held before.
 
     Args:
-        name: a row of families/*/references.yaml.
+        name: of a family's `references`.
         inputs: by the names that the expression uses: views, numbers, lists of numbers, strings.
         ulp: more than the row's bound, where this launch's accumulation length asks for it.
         scale: an absolute error that is allowed on top (sums: eps * length * magnitude).

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from ..families.shared.contracts import load_contracts
-from ..judge.references import FAMILIES, load_references
+from ..families.shared.contracts import FOLDER, load_contracts
+from ..judge.references import load_references
 
 
 def families_table() -> str:
@@ -14,10 +14,9 @@ def families_table() -> str:
     contracts = [each.folder for each in load_contracts()]
     references = [row.get("family") for row in load_references().values()]
     lines = ["| folder | what | contracts | references |", "|---|---|---|---|"]
-    for folder in sorted(path.parent for path in FAMILIES.glob("*/contracts.yaml")):
-        name = folder.name
+    for name in sorted(set(contracts)):
         link = f"[{name}](../../scripts/mps_build/kernels/families/{name})"
-        lines.append(f"| {link} | {_subject(folder)} | {contracts.count(name)} | {references.count(name)} |")
+        lines.append(f"| {link} | {_subject(FOLDER / name)} | {contracts.count(name)} | {references.count(name)} |")
     return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of th
 from ..availability import read_availability, table_source
 from ..builder.ninja_file import C_FLAGS, NATIVE
 from ..builder.source import mirrored
-from .metal_names import Lacking, lacking, names_of
+from .inventory import Lacking, lacking, names_of
 
 LIBRARY, MACHINE = "libsoftware_metal.dylib", "libmachine.so"
 # Of the software Metal: the classes and methods first, since Mach-O runs initialisers in the order of its files.

@@ -1,7 +1,8 @@
-"""Runs the measuring programme: one child for all rows, started again behind the row at which it died."""
+"""The measuring programme: what it is to measure, its children, and what an interrupted run left behind."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,12 +10,45 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.json_text import parse_json
+from mps_build.common.errors import UsageError
+from mps_build.common.json_text import parse_json, read_json
 from mps_build.common.process import Command
 
-from ..suite.child import ChildEnd, Limits, run_child
-from ..suite.outcomes import describe_end, last_lines, signal_name
-from ..suite.run import JudgeText
+from .. import VerifyRequest
+from ..record_builder import RecordBuilder
+from ..suite.child import ChildEnd, run_child
+from ..suite.outcomes import JudgeText, describe_end, last_lines, signal_name
+from ..suite.request import Limits
+
+# A --quick run stays under three minutes: what is left of them when the machine was looked at and torch imported.
+QUICK_SECONDS = 135.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkRequest(VerifyRequest):
+    """What to measure, on what. `only` names rows (`resnet50`, or `resnet50:training`)."""
+
+    quick: bool = False
+    fresh: bool = False
+
+    def selection(self) -> dict[str, Any]:
+        """Return what was chosen."""
+        return {"quick": self.quick, "only": list(self.only), "plant": self.plant}
+
+    def statement(self, gpu: Mapping[str, Any]) -> str:
+        """Return the first line of every report: what this run can and cannot say."""
+        name = gpu.get("name") or self.device
+        part = "Reduced shapes (--quick): not the announced ones. " if self.quick else ""
+        if self.only:
+            part += "Chosen rows. "
+        if self.plant:
+            part = f"A fault was planted ({self.plant}). {part}"
+        if self.device == "mps":
+            return f"{part}MPS on {name}, against the CPU of this machine." if gpu else f"{part}MPS, not reached."
+        if self.device == "cpu":
+            return f"{part}A rehearsal, CPU against CPU: it says nothing about MPS, and every ratio should read 1.0."
+        return f"{part}A rehearsal on another accelerator ({name}): it says nothing about MPS."
+
 
 # What a process may write while its numbers look fine: the GPU dropped work.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
@@ -181,3 +215,70 @@ def _tell(outcomes: Path, measured: Measured, row_id: str, facts: Mapping[str, A
     with outcomes.open("a", encoding="utf-8") as file:
         file.write(json.dumps(event) + "\n")
     measured.take(event)
+
+
+_CIRCUMSTANCES = "circumstances.json"
+
+
+def circumstances(builder: RecordBuilder, request: BenchmarkRequest, programme: Path) -> dict[str, Any]:
+    """Return what must be equal for rows of two sessions to stand in one record."""
+    wheel, plant = builder.torch.wheel, request.plant
+    return {
+        "target": {**request.asked(), "sha256": wheel.sha256 if wheel else None},
+        "torch": [builder.torch.version, builder.torch.commit],
+        "python": [builder.python.executable, builder.python.version] if builder.python else None,
+        "device": [request.device, builder.gpu.get("name")],
+        "macos": builder.host.get("macos"),
+        "environment": dict(builder.environment.get("kept", {})),
+        "selection": request.selection(),
+        "plant": _digest([Path(plant.rpartition(":")[0])]) if plant else None,
+        "programme": _digest(sorted(programme.parent.rglob("*.py"))),
+    }
+
+
+def key_of(found: Mapping[str, Any]) -> str:
+    """Return the name of a folder for these circumstances."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Iterator[Event]:
+    """Make the folder ready and yield what an interrupted run reported; a finished one is put aside.
+
+    Raises:
+        UsageError: the folder holds a benchmark of something else.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / _CIRCUMSTANCES
+    before = read_json(kept) if kept.is_file() else None
+    if before is not None and before != found:
+        differing = ", ".join(sorted(name for name in found if before.get(name) != found[name]))
+        raise UsageError(
+            f"--record {folder}: holds a benchmark of something else ({differing} differ)", hint="name another folder"
+        )
+    if before is not None and (fresh or not _is_partial(folder)):
+        _put_aside(folder)
+    kept.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    yield from events_in(folder)
+
+
+def _is_partial(folder: Path) -> bool:
+    try:
+        document = read_json(folder / "record.json")
+    except (OSError, ValueError):
+        return True
+    return not isinstance(document, dict) or bool(document.get("partial"))
+
+
+def _put_aside(folder: Path) -> None:
+    for path in (*folder.glob("rows.*.jsonl"), folder / "measure.log"):
+        path.unlink(missing_ok=True)
+    record = folder / "record.json"
+    if record.is_file():
+        record.replace(folder / "record.before.json")
+
+
+def _digest(files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b""))
+    return digest.hexdigest()

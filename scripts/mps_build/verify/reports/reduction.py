@@ -17,7 +17,7 @@ from mps_build.common.plain_text import plain
 from mps_build.common.process import Command, capture
 from mps_build.common.records.device_record import Case, Record
 
-from ..target.variables import suite_environ
+from ..target.interpreter import suite_environ
 
 SECONDS = 60
 _STARTING = 120  # torch's import, the case itself, on a busy machine

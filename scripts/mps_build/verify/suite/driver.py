@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mps_build.common.records.device_record import FAILED, Case, Estimate, Result
 
-from .alone import Alone, ask_alone
-from .beside import run_beside
-from .child import SUMMARY, ChildEnd, run_child
-from .estimates import Estimates
+from .child import SUMMARY, Alone, ChildEnd, ask_alone, run_child
 from .outcomes import (
     WHERE,
+    JudgeText,
+    OnCase,
+    SuiteRun,
     case_of_event,
     describe_end,
     finding_of_event,
@@ -26,8 +28,7 @@ from .outcomes import (
     last_lines,
     signal_name,
 )
-from .run import JudgeText, OnCase, SuiteRun
-from .suite_request import SuiteRequest, layer_of, suite_command
+from .request import SuiteRequest, layer_of, suite_command
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
@@ -396,3 +397,103 @@ class _GroupRun:
                 error={"category": category},
             )
         )
+
+
+class RunPart(Protocol):
+    """Runs one part of the suite to its end, or until it is stopped."""
+
+    def __call__(
+        self, request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool], /
+    ) -> None: ...
+
+
+def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case: OnCase) -> None:
+    """Run `request.jobs` parts at once; `run` holds all their outcomes, and `on_case` hears of one at a time.
+
+    Each part may hold its share of the memory. Where one finds the machine at fault, the others end too.
+    """
+    parts = [SuiteRun() for _ in range(request.jobs)]
+    listed: dict[int, int] = {}
+    lock, stop, seen = threading.Lock(), threading.Event(), set[str]()
+
+    # With each case, no more is done than for that case: there are tens of thousands.
+    def heard(part: SuiteRun, case: Case) -> None:
+        with lock:
+            if case.id in seen:
+                return
+            seen.add(case.id)
+            run.cases.append(case)
+            run.bad += case.outcome in FAILED
+            run.findings |= part.findings
+            if len(part.files) != listed.get(id(part)):
+                listed[id(part)] = len(part.files)
+                run.files |= part.files
+            _sum_up(run, parts)
+            on_case(run, case)
+
+    def one(number: int) -> None:
+        limits = replace(request.limits, memory_bytes=request.limits.memory_bytes // request.jobs)
+        asked = replace(request, jobs=1, shard=f"{number}/{request.jobs}", limits=limits)
+        run_part(asked, parts[number], heard, stop.is_set)
+        if parts[number].stopped or parts[number].refused:
+            stop.set()
+
+    with ThreadPoolExecutor(request.jobs) as pool:
+        try:
+            for future in [pool.submit(one, number) for number in range(request.jobs)]:
+                future.result()
+        except BaseException:
+            stop.set()
+            raise
+    # An outcome may have been taken back, and a file that no part can import is named by each.
+    run.cases = list({case.id: case for part in reversed(parts) for case in part.cases}.values())
+    run.bad = sum(case.outcome in FAILED for case in run.cases)  # each part counts a file that no part can import
+    for part in parts:
+        run.files |= part.files
+    _sum_up(run, parts)
+    run.notes = [note for part in parts for note in part.notes]
+
+
+def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
+    run.collected = sum(part.collected for part in parts)
+    run.own = sum(part.own for part in parts)
+    run.faults = sum(part.faults for part in parts)
+    run.not_asked = sum(part.not_asked for part in parts)
+    run.threads = max((part.threads for part in parts if part.threads is not None), default=None)
+    run.stopped = next((part.stopped for part in parts if part.stopped), None)
+    run.refused = next((part.refused for part in parts if part.refused), None)
+
+
+class Estimates:
+    """Puts together what the processes of a run say, and tells it once the last has spoken."""
+
+    def __init__(self, parts: int, tell: Callable[[Estimate], None]) -> None:
+        self._parts, self._tell = parts, tell
+        self._found: list[Estimate] = []
+        self._lock = threading.Lock()
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Take in one process's event; a damaged one is none."""
+        try:
+            found = Estimate.model_validate({name: event.get(name) for name in Estimate.model_fields})
+        except ValueError:
+            return
+        with self._lock:
+            self._found.append(found)
+            if len(self._found) == self._parts:
+                self._tell(together(self._found))
+
+
+def together(parts: list[Estimate]) -> Estimate:
+    """Return what processes beside each other take: the slowest of them.
+
+    >>> one = Estimate(cases=10, keys=20, low_seconds=1.0, high_seconds=2.0)
+    >>> together([one, one.model_copy(update={"high_seconds": 3.0})])
+    Estimate(cases=20, keys=40, low_seconds=1.0, high_seconds=3.0)
+    """
+    return Estimate(
+        cases=sum(part.cases for part in parts),
+        keys=sum(part.keys for part in parts),
+        low_seconds=max(part.low_seconds for part in parts),
+        high_seconds=max(part.high_seconds for part in parts),
+    )

@@ -9,7 +9,7 @@ from typing import Literal
 
 from mps_build.common.process import Command
 
-from .workloads import COMPARED_STEPS, SCRIPT, Workload
+from .request import COMPARED_STEPS, SCRIPT, Workload
 
 RunName = Literal["device", "cpu"]
 _FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"

@@ -1,4 +1,4 @@
-"""What differs between macOS and Linux, asked by small programs for arm64 macOS that zig compiles."""
+"""What differs between macOS and Linux, called by small programs for arm64 macOS that zig compiles."""
 
 from __future__ import annotations
 

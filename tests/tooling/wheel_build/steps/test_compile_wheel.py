@@ -27,7 +27,7 @@ from mps_build.wheel_build.steps.compile_wheel import (
 from mps_build.wheel_build.steps.configure import configure, configure_command, write_overrides
 from mps_build.wheel_build.steps.finish_wheel import finish_wheel
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "setup_py_era"
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "setup_py_era"
 NAME = "thing-1.0-cp311-cp311-linux_x86_64.whl"
 CONTENTS = {
     "thing/__init__.py": b"x = 1\n",

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("c++") or not shutil.which("git"), reason="no compiler or no git"),
 ]
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "setup_py_era"
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "setup_py_era"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A source distribution of a lock is built with what the lock names: nothing that has no hash is fetched and run."""
+"""What the environment holds is what pip lists; no answer is an error, and never an empty environment."""
 
 from __future__ import annotations
 
@@ -18,14 +18,23 @@ from pathlib import Path
 
 import pip
 import pytest
+from mps_build.common import git
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import BuildEnvironmentError
-from mps_build.common.process import Command as Program
-from mps_build.common.process import capture
-from mps_build.common.recipe.catalogue import all_recipes
+from mps_build.common.errors import BuildEnvironmentError, SourceError
+from mps_build.common.git import succeeds
+from mps_build.common.process import Captured, Command, capture
+from mps_build.common.receipts import fingerprint
+from mps_build.common.recipe.catalogue import all_recipes, find_recipe
 from mps_build.common.recipe.locks import Lock, lock_of
+from mps_build.common.recipe.model import Libomp
 from mps_build.common.reporter import SilentReporter
-from mps_build.wheel_build.steps.create_environment import create_environment, lock_parts
+from mps_build.wheel_build.steps import create_environment as module
+from mps_build.wheel_build.steps.create_environment import (
+    create_environment,
+    installed_versions,
+    lock_parts,
+    provide_libomp,
+)
 
 BACKEND = """
 import base64, hashlib, importlib.util, pathlib, zipfile
@@ -45,6 +54,42 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             archive.writestr(each, text)
     return name
 """
+
+
+def _pip(tmp_path: Path, body: str) -> Command:
+    script = tmp_path / "pip"
+    script.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    script.chmod(0o755)
+    return Command(argv=(str(script),))
+
+
+def test_the_versions_are_those_that_pip_names(tmp_path: Path) -> None:
+    assert installed_versions(_pip(tmp_path, "echo ninja==1.13.0; echo cmake==4.1.2")) == {
+        "cmake": "4.1.2",
+        "ninja": "1.13.0",
+    }
+
+
+def test_a_pip_that_fails_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BuildEnvironmentError, match="disk I/O error"):
+        installed_versions(_pip(tmp_path, "echo cmake==4.1.2; echo disk I/O error >&2; exit 1"))
+
+
+def test_a_pip_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(command: Command, *, timeout_seconds: float) -> Captured:
+        said = f"no answer within {timeout_seconds:g} seconds"
+        return Captured(argv=command.argv, stdout="", stderr=said, exit=None, timed_out=True)
+
+    monkeypatch.setattr(module, "capture", never)
+    monkeypatch.setattr(git, "capture", never)
+
+    with pytest.raises(BuildEnvironmentError, match="no answer within 300 seconds"):
+        installed_versions(Command(argv=("pip", "list")))
+    with pytest.raises(SourceError, match="no answer within 60 seconds"):
+        succeeds(Command(argv=("git", "merge-base", "--is-ancestor", "a", "b")))
+
+
+# A source distribution of a lock is built with what the lock names: nothing that has no hash is fetched and run.
 
 
 def write_wheel(folder: Path, name: str) -> str:
@@ -80,7 +125,7 @@ def write_source(folder: Path) -> str:
 
 
 @pytest.fixture(name="new_venv", scope="module")
-def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Program], Program]:
+def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Command], Command]:
     """Return what lets `python -m venv FOLDER` copy a venv made once, with the pip of this session.
 
     A new venv unpacks and compiles a pip of its own: eight seconds.
@@ -92,7 +137,7 @@ def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Program], P
     for folder in (package, *package.parent.glob("pip-*.dist-info")):
         shutil.copytree(folder, site / folder.name)
 
-    def copied(command: Program) -> Program:
+    def copied(command: Command) -> Command:
         is_new = command.argv[1:-1] == ("-m", "venv")
         return replace(command, argv=("cp", "-a", str(made), command.argv[-1])) if is_new else command
 
@@ -101,7 +146,7 @@ def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Program], P
 
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
-    is_locked: bool, tmp_path: Path, new_venv: Callable[[Program], Program]
+    is_locked: bool, tmp_path: Path, new_venv: Callable[[Command], Command]
 ) -> None:
     wheels = tmp_path / "cache" / "wheels" / "lock"
     wheels.mkdir(parents=True)
@@ -126,11 +171,11 @@ def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
 
     assert "unlocked" not in tools
     argv = (str(tmp_path / "venv" / "bin" / "python"), "-c", "import source as s; print(s.SAW_UNLOCKED, s.SAW_LOCKED)")
-    assert capture(Program(argv=argv)).stdout.split() == ["False", str(is_locked)]
+    assert capture(Command(argv=argv)).stdout.split() == ["False", str(is_locked)]
 
 
 def test_a_source_where_the_lock_promises_a_wheel_is_not_built(
-    tmp_path: Path, new_venv: Callable[[Program], Program]
+    tmp_path: Path, new_venv: Callable[[Command], Command]
 ) -> None:
     wheels = tmp_path / "cache" / "wheels" / "lock"
     wheels.mkdir(parents=True)
@@ -160,3 +205,58 @@ def test_every_lock_holds_what_its_sources_are_built_with() -> None:
             assert re.match(r"pyyaml==", parts["sources"]), lock.name
             assert {"setuptools", "cython", "wheel"} <= set(re.findall(r"(?m)^([\w-]+)==", parts["wheels"])), lock.name
     assert seen >= 14
+
+
+# libomp by hash: the declared file or none.
+
+
+def _provide(tmp_path: Path, libomp: Libomp, *, offline: bool = True) -> Path:
+    return provide_libomp(
+        libomp,
+        python=Path(sys.executable),
+        destination=tmp_path / "libomp",
+        cache=tmp_path / "cache",
+        environ=dict(os.environ),
+        log=tmp_path / "log",
+        offline=offline,
+    )
+
+
+def _wheel(tmp_path: Path, *names: str) -> Libomp:
+    path = tmp_path / "cache" / "libomp" / "cmeel_libomp-1.0-py3-none-macosx_11_0_arm64.whl"
+    path.parent.mkdir(parents=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(f"cmeel.prefix/{name}", name)
+    return Libomp(package="cmeel-libomp", version="1.0", sha256=fingerprint(path)["sha256"], minos="11.0")
+
+
+def test_library_and_header_are_taken_out_and_nothing_else(tmp_path: Path) -> None:
+    libomp = _wheel(tmp_path, "lib/libomp.dylib", "lib/libgomp.dylib", "include/omp.h")
+
+    found = sorted(str(path.relative_to(tmp_path / "libomp")) for path in _provide(tmp_path, libomp).rglob("*.*"))
+
+    assert found == ["include/omp.h", "lib/libomp.dylib"]
+
+
+def test_another_file_than_declared_is_refused_and_not_kept(tmp_path: Path) -> None:
+    libomp = _wheel(tmp_path, "lib/libomp.dylib", "include/omp.h").model_copy(update={"sha256": "0" * 64})
+
+    with pytest.raises(BuildEnvironmentError, match="the recipe declares 0000"):
+        _provide(tmp_path, libomp)
+    assert not list((tmp_path / "cache" / "libomp").iterdir())
+
+
+def test_a_wheel_without_the_header_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BuildEnvironmentError, match=r"holds no omp\.h"):
+        _provide(tmp_path, _wheel(tmp_path, "lib/libomp.dylib"))
+
+
+@pytest.mark.slow
+def test_the_recipes_libomp_is_to_be_had(tmp_path: Path) -> None:
+    libomp = find_recipe("2.6").libomp
+    assert libomp is not None
+
+    library = _provide(tmp_path, libomp, offline=False) / "lib" / "libomp.dylib"
+
+    assert library.read_bytes()[:4] == b"\xcf\xfa\xed\xfe"

@@ -62,7 +62,7 @@ def test_every_injected_mistake_is_found(tree: Path, tmp_path: Path) -> None:
 
 
 def test_in_a_new_file_each_wrong_line_is_found_and_no_right_one(tree: Path, tmp_path: Path) -> None:
-    text = (Path(__file__).parents[1] / "fixtures" / "planted.mm").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "fixtures" / "mm_faults.mm").read_text(encoding="utf-8")
     new = tmp_path / "New.mm"
     new.write_text(text, encoding="utf-8")
     wrong = {number for number, line in enumerate(text.splitlines(), start=1) if "// WRONG" in line}

@@ -17,7 +17,7 @@ from mps_build.wheel_build.report.analysis import Times, analyse, levers, read_r
 from mps_build.wheel_build.report.ninja_files import BuildLog, parse_graph, read_graph, read_log
 from mps_build.wheel_build.report.page import chart
 
-RECORDED = Path(__file__).parents[2] / "recorded" / "ninja_logs"
+RECORDED = Path(__file__).parents[3] / "recorded" / "ninja_logs"
 NANO = 1_000_000_000
 
 

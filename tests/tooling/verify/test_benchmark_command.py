@@ -88,7 +88,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop: pytest.fail("it needs no pytest"))
+    monkeypatch.setattr(target, "make_overlay", lambda interpreter, store: pytest.fail("it needs no pytest"))
     monkeypatch.setattr(benchmark, "data_root", lambda: tmp_path)
     programme = tmp_path / "benchmarks" / "device"
     programme.mkdir(parents=True)
@@ -267,9 +267,9 @@ def test_the_names_of_the_rows_are_those_of_the_programme() -> None:
         pytest.skip("no torch here; MPS_BUILD_TEST_TORCH names an interpreter with it")
     question = "from device_benchmark.workloads import workloads; print(*(row.id for row in workloads()))"
     programme = Path(__file__).parents[3] / "benchmarks" / "device"
-    asked = subprocess.run([python, "-c", question], cwd=programme, capture_output=True, text=True, check=True)
+    answer = subprocess.run([python, "-c", question], cwd=programme, capture_output=True, text=True, check=True)
 
-    assert sorted(asked.stdout.split()) == sorted(judging.ROWS)
+    assert sorted(answer.stdout.split()) == sorted(judging.ROWS)
 
 
 def test_a_torch_that_cannot_run_the_programme_is_an_environment_error(run: Run, tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run
     environ = {**os.environ, "PYTHONPATH": str(SCRIPTS), "MPS_BUILD_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-c", driver, str(tmp_path), *arguments]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    wait_until(lambda: "bert:training" in _told(record))
+    wait_until(lambda: "bert:training" in _reported(record))
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=LONGEST_SECONDS)
 
@@ -340,7 +340,7 @@ def test_rows_of_another_torch_never_join_a_record(run: Run, tmp_path: Path) -> 
     assert load_benchmark(tmp_path / "record" / "record.json").torch.version == "2.13.0"
 
 
-def _told(record: Path) -> str:
+def _reported(record: Path) -> str:
     found = sorted(record.glob("rows.*.jsonl"))
     text = found[-1].read_text() if found else ""
     return "".join(line for line in text.splitlines() if '"size"' in line)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from mps_build.common.records.device_record import Case, Record, Torch
-from mps_build.verify.reports.reduction import Asking, Reduction, reduce_case
+from mps_build.verify.reports.reduction import Reduction, ReductionDevice, reduce_case
 from mps_build.verify.reports.repro import embed, render_issue, render_script
 
 ROOT = Path(__file__).parents[3]
@@ -75,13 +75,13 @@ def _row(one: dict[str, Any]) -> dict[str, Any]:
     case = _case(one)
     is_short = "script" in one
     script = one["script"] if is_short else Path(one["whole"]).read_text(encoding="utf-8")
-    told = {"facts": one} if is_short else {"why_long": str(one.get("refused", ""))}
+    reported = {"facts": one} if is_short else {"why_long": str(one.get("refused", ""))}
     return {
         "case": case.id,
         "layer": case.layer,
         "lines": len(script.splitlines()),
         "characters": len(script),
-        "issue_bytes": len(render_issue(_record(case), case, script, "repro.py", **told).encode()),
+        "issue_bytes": len(render_issue(_record(case), case, script, "repro.py", **reported).encode()),
         "ends": (one["ends"] if is_short else one["whole_ends"])[:2],
         "is_short": is_short,
     }
@@ -132,7 +132,7 @@ def test_faulty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms
 def short() -> Reduction:
     """A script made where the record's device is not: the record names the output."""
     case = _case({"case": "issue-131750", "file": "test_norms.py"})
-    return reduce_case(SUITE, _record(case), case, Asking(python=Path(PYTHON)), "words")
+    return reduce_case(SUITE, _record(case), case, ReductionDevice(python=Path(PYTHON)), "words")
 
 
 @needs_torch
@@ -150,7 +150,7 @@ def test_a_short_script_made_without_a_device_has_four_ends(
 ) -> None:
     fault = f"{_faults(tmp_path, [{'overload': 'aten.native_layer_norm.default', 'kind': 'scaled'}])}:p0"
     assert short.script is not None, short.refused
-    assert (short.asked, short.facts["operator"]) == ("", "torch.nn.functional.layer_norm")
+    assert (short.ran_on, short.facts["operator"]) == ("", "torch.nn.functional.layer_norm")
     file = tmp_path / "repro.py"
     file.write_text(short.script, encoding="utf-8")
 
@@ -166,7 +166,7 @@ def test_a_demand_that_names_no_answer_has_no_short_script_of_its_own() -> None:
     reason = "AssertionError: topk.values [['layout', 2, 'expanded']]: refused, but an operand has changed"
     case = _case({"case": "issue-84288-randperm", "file": "test_random.py"}, reason)
 
-    found = reduce_case(SUITE, _record(case), case, Asking(python=Path(PYTHON)), "words")
+    found = reduce_case(SUITE, _record(case), case, ReductionDevice(python=Path(PYTHON)), "words")
 
     assert found.script is None and "names no wrong answer" in found.refused
 
@@ -182,7 +182,7 @@ def test_a_script_without_torch_fails_and_says_so(tmp_path: Path) -> None:
     assert (done.returncode, "this script failed" in done.stdout) == (3, True)
 
 
-def test_titles_end_at_a_word_and_long_scripts_are_told_of_not_pasted() -> None:
+def test_titles_end_at_a_word_and_long_scripts_are_named_not_pasted() -> None:
     reason = "Mismatch: row a1b2: answer 0: " + "off by much more than anybody would allow " * 8
     case = _case({"case": "condition-x-float32", "file": "test_conditions_norms.py"}, reason)
     case = case.model_copy(update={"outcome": "known"})

@@ -1,4 +1,4 @@
-"""Real trainings with a fault in the device run: each is caught, and by the question that is asked about it.
+"""Real trainings with a fault in the device run: each is caught, and by the question about it.
 
 The environment is made by the command itself (torch for the CPU, by pip), or named by MPS_BUILD_TRAINING_PYTHON.
 """
@@ -64,7 +64,7 @@ def test_a_fault_that_never_fires_is_not_exercised_and_everything_passes(rehears
 
 
 def test_a_model_that_silently_stays_on_another_device_is_noticed(rehearse: Any, tmp_path: Path) -> None:
-    """The real run is told to expect MPS on a host that has none: it trains on the CPU, and must not pass for MPS."""
+    """The real run is set to expect MPS on a host that has none: it trains on the CPU, and must not pass for MPS."""
     from mps_build.verify.training.children import ChildReport
     from mps_build.verify.training.judgement import judge_training
     from mps_build.verify.training.request import WORKLOADS
@@ -83,7 +83,7 @@ def test_a_model_that_silently_stays_on_another_device_is_noticed(rehearse: Any,
     assert found["accelerate-vision-losses"].outcome == "passed"
 
 
-def test_a_saved_model_of_the_user_is_asked_and_a_broken_one_is_a_failure(rehearse: Any, tmp_path: Path) -> None:
+def test_a_saved_model_of_the_user_is_tested_and_a_broken_one_is_a_failure(rehearse: Any, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     config = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 32, "num_hidden_layers": 1}

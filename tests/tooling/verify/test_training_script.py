@@ -49,7 +49,7 @@ def off():
 
 
 def _python() -> str:
-    """Return a Python that has torch: the one that tests are told of, or ours."""
+    """Return a Python that has torch: the one that tests are given, or ours."""
     python = os.environ.get("MPS_BUILD_TEST_TORCH", sys.executable)
     if subprocess.run([python, "-c", "import torch, numpy"], capture_output=True, check=False).returncode:
         pytest.skip("no Python with torch here (MPS_BUILD_TEST_TORCH names one)")
@@ -145,7 +145,7 @@ def test_a_program_that_never_trains_or_fails_is_a_failure(program: Path) -> Non
     assert "mine" in str(_run(program)[1]["cases"])
 
 
-def test_what_cannot_be_asked_is_refused_before_the_machine_is_looked_at(
+def test_what_cannot_be_run_is_refused_before_the_machine_is_looked_at(
     program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, said in (

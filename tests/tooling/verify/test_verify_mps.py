@@ -46,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop, **_: tmp_path)
+    monkeypatch.setattr(target, "make_overlay", lambda interpreter, store, **_: tmp_path)
     write_suite(tmp_path / "suite", SUITE)
     (tmp_path / "suite" / "known_issues.yaml").write_text(ISSUES)
 
@@ -243,7 +243,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     program = (
         "import sys; from pathlib import Path\n"
         "from mps_build.cli import main; from mps_build.verify.target import resolve as target\n"
-        "target.make_overlay = lambda interpreter, shop, **_: Path('/')\n"
+        "target.make_overlay = lambda interpreter, store, **_: Path('/')\n"
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )
     options = ["--python", str(python), "--device", "cpu", "--suite", str(tmp_path / "suite")]
@@ -251,8 +251,8 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(overlay))
     argv = [sys.executable, "-c", program, *options]
-    told = (tmp_path / "told").open("w")
-    with told, subprocess.Popen(argv, env=environ(), stdout=told, stderr=subprocess.STDOUT) as process:
+    reported = (tmp_path / "given").open("w")
+    with reported, subprocess.Popen(argv, env=environ(), stdout=reported, stderr=subprocess.STDOUT) as process:
         outcomes = tmp_path / "record" / "test_fake_0.1.outcomes.jsonl"
         wait_until(lambda: outcomes.exists() and '"test_b"' in outcomes.read_text()[200:])
         time.sleep(0.5)
@@ -265,7 +265,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     assert load_record(tmp_path / "record" / "record.json").partial
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _read(path)]
     assert document["hint"].startswith("to go on: nox -s verify_mps -- --python")
-    lines = (tmp_path / "told").read_text().splitlines()
+    lines = (tmp_path / "given").read_text().splitlines()
     assert [
         sum(line.rstrip().endswith("interrupted") for line in lines),
         sum("to go on" in line for line in lines),
@@ -274,7 +274,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     assert resume == str(tmp_path / "record")
 
     (tmp_path / "suite" / "test_fake_0.py").write_text("def test_a(): assert False\ndef test_b(): pass\n")
-    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop, **_: Path("/"))
+    monkeypatch.setattr(target, "make_overlay", lambda interpreter, store, **_: Path("/"))
     again = main("verify_mps", [*options, "--resume", resume])
 
     document = json.loads((tmp_path / "a.json").read_text())

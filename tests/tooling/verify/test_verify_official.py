@@ -65,7 +65,7 @@ def run(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
     path = write_wheel(tmp_path, {}, name="torch-2.15.0-cp311-cp311-macosx_14_0_arm64.whl")
     served = tmp_path / "served"
 
-    def prepare(asked: session.Request, reporter: object) -> session.Official:
+    def prepare(request: session.Request, reporter: object) -> session.Official:
         environment = tmp_path / f"environment-{digest_of(state)[:8]}"
         (environment / "bin").mkdir(parents=True, exist_ok=True)
         if not (environment / "bin/python").exists():

@@ -55,12 +55,12 @@ def test_a():
     root = Path(__file__).parents[1]
     folders = (Path(__file__).parent, root / "fakes", root.parents[1] / "scripts")
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
-    told = tmp_path / "run" / "pid"
+    reported = tmp_path / "run" / "pid"
     with subprocess.Popen((sys.executable, "-c", driver), env=environ) as process:
-        wait_until(lambda: told.exists() and told.read_text() != "")
+        wait_until(lambda: reported.exists() and reported.read_text() != "")
         process.kill()
 
-    wait_until(lambda: not _runs(int(told.read_text())))
+    wait_until(lambda: not _runs(int(reported.read_text())))
 
 
 def _runs(pid: int) -> bool:
@@ -264,7 +264,7 @@ def test_a_fault_that_takes_the_process_down_when_it_is_loaded_is_an_error(tmp_p
     assert "SIGABRT, before its first case" in str(run.refused)
 
 
-def test_only_what_is_asked_for_runs_and_its_error_and_bound_are_kept(tmp_path: Path) -> None:
+def test_only_what_is_chosen_runs_and_its_error_and_bound_are_kept(tmp_path: Path) -> None:
     run = drive(tmp_path, "def test_a(): pass\ndef test_b(): pass\n", "def test_c(): pass\n", only=("test_b",))
 
     assert outcomes(run) == {"test_b": "passed"}
@@ -273,9 +273,9 @@ def test_only_what_is_asked_for_runs_and_its_error_and_bound_are_kept(tmp_path: 
 
 
 def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_path: Path) -> None:
-    note = "    import pathlib\n    with pathlib.Path('asked').open('a') as file:\n        file.write('{0}')\n"
+    note = "    import pathlib\n    with pathlib.Path('ran').open('a') as file:\n        file.write('{0}')\n"
     asks = "def test_{0}():\n" + note
-    dies = f"def test_{{0}}():\n    {ON_THE_CPU} or (pathlib.Path('asked').open('a').write('{{0}}'), os.abort())\n"
+    dies = f"def test_{{0}}():\n    {ON_THE_CPU} or (pathlib.Path('ran').open('a').write('{{0}}'), os.abort())\n"
 
     files = (
         asks.format("a"),
@@ -287,8 +287,8 @@ def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_
 
     passed = dict.fromkeys(("test_a", "test_c", "test_d"), "passed")
     assert outcomes(run) == {**passed, "test_b": "crashed", "test_fake_2::collection": "crashed"}
-    assert len(run.cases) == 5  # a file that cannot be imported is told once
-    assert (tmp_path / "run" / "asked").read_text() == "abcd"
+    assert len(run.cases) == 5  # a file that cannot be imported is named once
+    assert (tmp_path / "run" / "ran").read_text() == "abcd"
     assert sorted(path.name for path in (tmp_path / "run").glob("*.log")) == [
         "suite-alone.1.log",  # does the CPU die in it too?
         "suite.1.log",

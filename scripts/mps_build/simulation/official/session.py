@@ -114,11 +114,11 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         CompileError: the software Metal does not compile with this wheel's headers.
     """
     check_host()
-    version, program = request.interpreter, None
-    if version is not None and is_version(version):
+    wanted = request.interpreter
+    version = wanted if wanted is not None and is_version(wanted) else None
+    program = expanded(wanted) if wanted is not None and version is None else None
+    if version is not None:
         check_version(version)
-    elif version is not None:
-        version, program = None, expanded(version)
     home = official_folder()
     with held(home / "lock", reporter):
         if not (home / "receipts/libcxx.json").is_file():

@@ -32,7 +32,7 @@ from .request import SuiteRequest, layer_of, suite_command
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
-# Beside the file of outcomes: how often the plant has fired, in 8 bytes (tests/device/engine/plants.py).
+# Beside the file of outcomes: how often the plant has fired, in 8 bytes (tests/device/engine/faults.py).
 HITS_SUFFIX = ".hits"
 # How often the CPU is asked whether it dies in a case too. Where it is the device, it has died once: a kernel that
 # reads memory which is not its own does not die each time.

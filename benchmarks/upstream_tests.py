@@ -27,8 +27,9 @@ from mps_build.common.cores import usable_cores
 from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.workspace import work_folder
+from mps_build.simulation import DEFAULT_MACOS
 from mps_build.simulation.libraries import libraries_of
-from mps_build.simulation.session import DEFAULT_MACOS, check_macos, provide, simulated_environ, upstream_tests
+from mps_build.simulation.session import check_macos, provide, simulated_environ, upstream_tests
 from mps_build.verify.suite.request import Limits, default_limit_bytes
 from mps_build.verify.upstream.outcomes import BAD, Asked, read_outcomes, read_sizes
 from mps_build.verify.upstream.run import FILES, PACKAGES, UpstreamRequest, run_upstream

@@ -45,14 +45,14 @@ def _finished(tmp_path: Path, fault: str, *cases: str) -> list[dict[str, Any]]:
 
 
 def test_a_failure_before_the_first_hit_does_not_stop_the_run(tmp_path: Path) -> None:
-    found = [(one["id"], one["outcome"], one["plant_hits"] > 0) for one in _finished(tmp_path, FAULT, *CASES)]
+    found = [(one["id"], one["outcome"], one["fault_hits"] > 0) for one in _finished(tmp_path, FAULT, *CASES)]
 
     assert found == [("issue-131750", "failed", False), ("issue-88331", "failed", True)]
 
 
 def test_without_hits_the_first_failure_stops_the_run(tmp_path: Path) -> None:
     lines = _finished(tmp_path, FAULT.replace("HITS", "_COUNTED"), *CASES)
-    found = [(one["id"], one["outcome"], one["plant_hits"]) for one in lines]
+    found = [(one["id"], one["outcome"], one["fault_hits"]) for one in lines]
 
     assert found == [("issue-131750", "failed", None)]
 
@@ -65,7 +65,7 @@ def test_a_failure_without_a_hit_of_its_own_does_not_stop_the_run(tmp_path: Path
 
     events = _events(tmp_path, fault, *CASES)
 
-    found = [(one["id"], one["outcome"], one["plant_hits"] > 0) for one in events if one["event"] == "finished"]
+    found = [(one["id"], one["outcome"], one["fault_hits"] > 0) for one in events if one["event"] == "finished"]
     assert found == [(CASES[0], "passed", True), (CASES[1], "failed", True), (CASES[2], found[2][1], True)]
     assert not [event for event in events if event["event"] == "leave"]
 

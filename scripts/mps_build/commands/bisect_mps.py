@@ -33,8 +33,7 @@ from ..verify.bisection.request import Asked
 from ..verify.bisection.runner import Bisection
 from ..verify.bisection.stages import Stages
 from ..verify.bisection.state import State, folder_name, load_state, write_state
-from .shared.numbers import amount
-from .shared.trust import add_trust
+from .shared.options import add_trust, amount
 
 TASK = ("verify", 4)
 EXTRA_OPTIONS = {"--op": "kernels"}

@@ -23,7 +23,7 @@ from ..common.result import Result
 from ..common.workspace import cache_folder
 from ..wheel_build.failure import explained
 from ..wheel_build.options import BuildOptions as Options
-from .shared.build_options import add_build_options
+from .shared.options import add_build_options
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
     from mps_build.common.receipts import Receipt
@@ -100,8 +100,8 @@ def run(options: Options, console: Console) -> Result:
 
 def _patches_tried(request: BuildRequest) -> str:
     """Try the patches at the commit; return how it went where they fit, or could not be tried."""
-    from ..wheel_build.patches.at_commit import try_at_commit
     from ..wheel_build.patches.file import read_patch
+    from ..wheel_build.patches.trial import try_at_commit
 
     source = request.source
     own = len(source.patches) - len(source.extra_patches)

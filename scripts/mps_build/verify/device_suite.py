@@ -69,7 +69,7 @@ class DeviceSuite:
             seed=request.seed,
             only=request.only,
             op=request.op,
-            plant=request.absolute_plant,
+            fault=request.absolute_fault,
             known=as_suite_reads_them(context.known),
             jobs=together.processes,
             threads=together.threads,
@@ -122,12 +122,12 @@ class DeviceSuite:
 def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False, threads: int | None = None) -> int:
     """Return how many processes run the suite: what was asked, or what there is room for.
 
-    A plant and a resumed run have one; so have a few cases, and those of --full, each of which needs much memory.
+    One where a fault is injected or a run is resumed; so have a few cases, and those of --full, which need much memory.
 
     Args:
         threads: how many each process has, where the user set it.
     """
-    if request.plant or is_resumed:
+    if request.fault or is_resumed:
         return 1
     if request.jobs is not None:
         return request.jobs

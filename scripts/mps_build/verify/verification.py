@@ -106,8 +106,8 @@ class Verification:
             if not self.request.resume:  # what was to be resumed stays as it is
                 self._write(record)
             error.document = {**to_json(record), **error.document}
-            if self.request.plant:
-                error.document["plant"] = "error"
+            if self.request.fault:
+                error.document |= {"fault": "error", "plant": "error"}
             raise
         except KeyboardInterrupt:
             self._write(self.interrupted_record())
@@ -121,7 +121,7 @@ class Verification:
         request = self.request
         issues = load_issues(request.known_issues or self.suite.root / "known_issues.yaml")
         self.suite.check()
-        request.check_plant()
+        request.check_fault()
         earlier = self._take_up()
         prepared = prepare(
             request,
@@ -140,7 +140,7 @@ class Verification:
             self.suite_run,
             device=request.device,
             record=self.folder / "record.json",
-            planted=request.plant is not None,
+            fault=request.fault,
             accept_known=request.accept_known,
             virtual=prepared.virtual,
             simulated=request.simulated is not None,

@@ -117,7 +117,7 @@ class Session:
             device=str(self.device),
             threads=torch.get_num_threads(),
             seed=self.bench.seed,
-            plant=self.fault.name if self.fault else None,
+            fault=self.fault.name if self.fault else None,
             **self._fault_hits(),
         )
 
@@ -264,13 +264,13 @@ class Session:
     def end(self) -> None:
         """Write what is known only at the end."""
         if self.fault is not None:
-            self.log.write("plant", name=self.fault.name, hits=self.fault.hits)
+            self.log.write("fault", name=self.fault.name, hits=self.fault.hits)
         self.log.write("files", seconds={file: round(seconds, 2) for file, seconds in self._seconds.items()})
         self.log.write("end")
 
     def _fault_hits(self) -> dict[str, int | None]:
         """Return what a line says of the fault: a case that fails before its first hit failed by itself."""
-        return {"plant_hits": self.fault.hits} if self.fault is not None else {}
+        return {"fault_hits": self.fault.hits} if self.fault is not None else {}
 
     def _is_suspect(self, before: int | None) -> bool:
         """Say whether the fault can have failed a case: it had a hit in it, or nobody counts.

@@ -112,7 +112,7 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
         ("raise sys.modules['engine.states'].Refused('too old')", (), 2, "not tried: too old"),
         ("return None", ("--device", "absent"), 2, "not tried: torch sees no absent"),
         ("return None", ("--inject", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
-        ("return None", ("--plant", "nowhere.py:fault"), 3, "this script failed"),
+        ("return None", ("--inject", "nowhere.py:fault"), 3, "this script failed"),
         ("return None", ("--device", "broken"), 3, "RuntimeError: broken"),
     ],
 )
@@ -148,8 +148,8 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     assert "| torch | 2.13.0 (cccccccccccc) |" in text
     assert "https://github.com/pytorch/pytorch/issues/131750" in text
     assert "rehearsal" not in text
-    planted = RECORD.model_copy(update={"selection": {"plant": "f.py:n"}, "statement": "A fault was planted."})
-    assert "A fault was planted." in render_issue(planted, CASE, "", "repro.py")
+    injected = RECORD.model_copy(update={"selection": {"inject": "f.py:n"}, "statement": "A fault was injected."})
+    assert "A fault was injected." in render_issue(injected, CASE, "", "repro.py")
 
 
 def test_an_issue_of_a_simulated_device_says_so_before_anything_else() -> None:

@@ -121,7 +121,7 @@ def test_the_number_of_processes_follows_from_the_machine(room: Room, jobs: int)
     assert jobs_of(VerifyRequest(), room) == jobs
 
 
-@pytest.mark.parametrize("chosen", [{"full": True}, {"only": ("a",)}, {"op": "aten.add.Tensor"}, {"plant": "f.py:a"}])
+@pytest.mark.parametrize("chosen", [{"full": True}, {"only": ("a",)}, {"op": "aten.add.Tensor"}, {"fault": "f.py:a"}])
 def test_what_is_small_or_large_has_one_process(chosen: dict[str, object]) -> None:
     assert jobs_of(VerifyRequest(**chosen), ROOM) == 1  # type: ignore[arg-type]
 
@@ -129,4 +129,4 @@ def test_what_is_small_or_large_has_one_process(chosen: dict[str, object]) -> No
 def test_what_was_asked_holds() -> None:
     assert jobs_of(VerifyRequest(jobs=3, full=True), ROOM) == 3
     assert jobs_of(VerifyRequest(jobs=3), ROOM, is_resumed=True) == 1
-    assert jobs_of(VerifyRequest(jobs=3, plant="f.py:a"), ROOM) == 1
+    assert jobs_of(VerifyRequest(jobs=3, fault="f.py:a"), ROOM) == 1

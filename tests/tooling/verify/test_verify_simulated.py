@@ -227,12 +227,12 @@ def test_what_makes_no_sense_is_refused_before_anything_is_built(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_what_is_known_catches_no_plant(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "plant.py").write_text("def reaching(): pass\n")
+def test_what_is_known_catches_no_fault(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "fault.py").write_text("def reaching(): pass\n")
 
-    status, document = run("--only", "test_bug,test_fresh", "--plant", f"{tmp_path / 'plant.py'}:fires")
+    status, document = run("--only", "test_bug,test_fresh", "--inject", f"{tmp_path / 'fault.py'}:fires")
 
-    assert (status, document["plant"]) == (0, "missed")
+    assert (status, document["fault"]) == (0, "missed")
     assert [case["outcome"] for case in document["cases"]] == ["known", "passed"]
 
 

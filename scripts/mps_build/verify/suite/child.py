@@ -237,7 +237,7 @@ def ask_alone(
         name: of the files that the process leaves in the folder of the run; a number is added to it.
     """
     whole = replace(request, op=None, quick=False, shard="", layers=(), cases=0, keys=0, seconds=0.0)
-    chosen = replace(whole, device=device, plant=None, only=(glob.escape(case_id),))
+    chosen = replace(whole, device=device, fault=None, only=(glob.escape(case_id),))
     name = f"{name}.{1 + len(list(request.folder.glob(f'{name}.*.outcomes.jsonl')))}"
     outcomes, found = request.folder / f"{name}.outcomes.jsonl", dict[str, str]()
 

@@ -16,6 +16,7 @@ from mps_build.common.records.device_record import FAILED, Case, Estimate, Resul
 
 from .child import SUMMARY, Alone, ChildEnd, ask_alone, run_child
 from .outcomes import (
+    FAULT_EVENTS,
     WHERE,
     JudgeText,
     OnCase,
@@ -23,6 +24,7 @@ from .outcomes import (
     case_of_event,
     describe_end,
     finding_of_event,
+    hits_in,
     is_orderly,
     known_death,
     last_lines,
@@ -32,7 +34,7 @@ from .request import SuiteRequest, layer_of, suite_command
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
-# Beside the file of outcomes: how often the plant has fired, in 8 bytes (tests/device/engine/faults.py).
+# Beside the file of outcomes: how often the fault has fired, in 8 bytes (tests/device).
 HITS_SUFFIX = ".hits"
 # How often the CPU is asked whether it dies in a case too. Where it is the device, it has died once: a kernel that
 # reads memory which is not its own does not die each time.
@@ -51,10 +53,10 @@ def run_suite(
 
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
-    then named. With `jobs` there are several such processes, each with its part of the cases; a plant and a run that
-    is resumed have one. With a plant the run stops at the first case that fails with a hit in it and passes without
-    the plant. It also stops where the machine is at fault. A case in which the CPU dies too has no reference: it is
-    skipped.
+    then named. With `jobs` there are several such processes, each with its part of the cases; there is one where a
+    fault is injected or a run is resumed. With a fault the run stops at the first case that fails with a hit in it and
+    passes without it. It also stops where the machine is at fault. A case in which the CPU dies too has no reference:
+    it is skipped.
     """
     run = run or SuiteRun()
     request.folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +66,7 @@ def run_suite(
     def part(request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool]) -> None:
         _run_part(_Asked(request, known, judge_text, on_case, is_stopped, estimates, end), run)
 
-    beside = request.jobs > 1 and request.plant is None and not run.cases
+    beside = request.jobs > 1 and request.fault is None and not run.cases
     estimates = Estimates(request.jobs if beside else 1, on_estimate)
     end = time.monotonic() + request.seconds if request.seconds else None
     if beside:
@@ -109,7 +111,7 @@ class _GroupRun:
         self._expected: list[str] | None = None
         self._seen: dict[str, None] = {}
         self._file_of: dict[str, str] = {}
-        # Of the plant, in this child: so far, and before the case. None: the file does not count, or says nothing.
+        # Of the fault, in this child: so far, and before the case. None: the file does not count, or says nothing.
         self._hits: int | None = None
         self._hits_before: int | None = None
         self._outcomes = self._request.folder / f"{self._file_name}.outcomes.jsonl"
@@ -133,7 +135,7 @@ class _GroupRun:
             if self._is_estimating and end.cut != "stopped" and not is_orderly(end):
                 self._estimates = False  # it died before its first case, in none of them
                 continue
-            if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.plant is None:
+            if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.fault is None:
                 return False
             self._hear(end, bad)
             if end.cut == "stopped":
@@ -217,7 +219,7 @@ class _GroupRun:
             self._asked.estimates.take(event)
         elif kind == "time_over":
             self._is_time_over = True
-        self._hits = event.get("plant_hits", self._hits)
+        self._hits = hits_in(event, otherwise=self._hits)
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
             self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
@@ -228,7 +230,7 @@ class _GroupRun:
             self._run.threads = max(self._run.threads or 0, threads)
         elif kind == "uncollected":
             self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))
-        elif kind == "plant" and event.get("hits") is not None:
+        elif kind in FAULT_EVENTS and event.get("hits") is not None:
             self._count_hits(int(event["hits"]))
         elif kind == "finished":
             if found := finding_of_event(event):
@@ -237,12 +239,12 @@ class _GroupRun:
 
     def _count_hits(self, hits: int) -> None:
         self._hits = hits
-        self._run.plant_hits = (self._run.plant_hits or 0) + hits
+        self._run.fault_hits = (self._run.fault_hits or 0) + hits
 
     def _take_hits_of_the_dead(self) -> None:
-        """Read how often the plant had fired when the process died; unknown where its file does not count."""
+        """Read how often the fault had fired when the process died; unknown where its file does not count."""
         file = self._outcomes.with_suffix(HITS_SUFFIX)
-        if self._request.plant is None:
+        if self._request.fault is None:
             return
         if file.is_file():
             self._count_hits(int.from_bytes(file.read_bytes()[:8], sys.byteorder))
@@ -262,9 +264,9 @@ class _GroupRun:
         self._on_case(self._run, case)
 
     def _count_bad(self, case: Case) -> None:
-        """Count a case that did not end well, and suspect the plant where it had a hit in it, or nobody counts."""
+        """Count a case that did not end well, and suspect the fault where it had a hit in it, or nobody counts."""
         self._run.bad += 1
-        if self._request.plant is not None and not case.is_event and not self._suspect:
+        if self._request.fault is not None and not case.is_event and not self._suspect:
             hit = self._hits is None or self._hits != (self._hits_before or 0)
             self._suspect = case.id if hit else None
 
@@ -288,7 +290,7 @@ class _GroupRun:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
         if self._is_time_over and end.running is None:
             return None
-        # 4 is pytest's "usage error": the suite refuses its options, the plant above all.
+        # 4 is pytest's "usage error": the suite refuses its options, a fault that cannot be loaded above all.
         if end.exit == 4 and not end.cases:
             self._run.refused = last_lines(end.output)
             return None
@@ -306,8 +308,8 @@ class _GroupRun:
             what = "collection" if last is None else "end" if end.finished else "between cases"
             said = f": {last_lines(end.output)}" if end.output.strip() else ""
             reason = f"{describe_end(end)}, {WHERE[what]}{said}"
-            if self._request.plant is not None and last is None:
-                self._run.refused = reason  # a plant that cannot even be loaded was caught by nobody
+            if self._request.fault is not None and last is None:
+                self._run.refused = reason  # an injected fault that cannot even be loaded was caught by nobody
                 return None
             self._add(
                 Case(

@@ -156,7 +156,7 @@ class SuiteRequest:
     seconds: float = 0.0
     only: tuple[str, ...] = ()
     op: str | None = None
-    plant: str | None = None
+    fault: str | None = None
     known: Sequence[Mapping[str, Any]] = ()
     jobs: int = 1
     threads: int | None = None
@@ -200,7 +200,7 @@ def suite_command(
     argv += ["--only", ",".join(request.only)] if request.only else []
     argv += ["--op", request.op] if request.op else []
     argv += ["--shard", request.shard] if request.shard else []
-    argv += ["--plant", request.plant] if request.plant else []
+    argv += ["--plant", request.fault] if request.fault else []
     argv += ["--seed", str(request.seed)] if request.seed else []
     argv += ["--known", str(known), "--outcomes", str(outcomes)]
     argv += ["--after", after] if after is not None else []

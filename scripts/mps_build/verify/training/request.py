@@ -162,7 +162,7 @@ class TrainingRequest(VerifyRequest):
         return {
             "with": list(self.parts),
             "only": list(self.only),
-            "plant": self.plant,
+            "inject": self.fault,
             "real_weights": str(self.real_weights) if self.real_weights else None,
             "script": self.script.name if self.script else None,
         }

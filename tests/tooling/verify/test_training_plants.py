@@ -14,7 +14,7 @@ import pytest
 from mps_build.cli import main
 
 pytestmark = pytest.mark.slow
-FAULTS = Path(__file__).parents[2] / "sensitivity" / "training_plants.py"
+FAULTS = Path(__file__).parents[2] / "sensitivity" / "training_faults.py"
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ from mps_build.wheel_build.compiler_environ import check_path, parse_settings
 from mps_build.wheel_build.planning import check_host, check_places
 from mps_build.wheel_build.steps.finish_wheel import check_delocate
 
-from .shared.build_options import add_compiler_arguments
+from .shared.options import add_compiler_arguments
 
 TASK = ("build", 2)
 DOCUMENT = (

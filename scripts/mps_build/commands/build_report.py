@@ -46,7 +46,7 @@ from mps_build.wheel_build.report.page import (
     step_rows,
 )
 
-TASK = ("build", 9)
+TASK = ("repository", 5)
 DOCUMENT = "build:string steps:array notes:array wall_seconds:number slowest:array cache:object|null"
 EXAMPLES = ("v2.6.0", "~/pytorch/build", "sample --html build.html --svg build.svg", "~/pytorch/build --run 2")
 LOG = ".ninja_log"
@@ -112,7 +112,7 @@ def _find(argument: str | None) -> tuple[Path, Path | None]:
     if argument is None:
         logs = sorted(work_folder().glob(f"*/build/*/{LOG}")) + sorted(work_folder().glob(f"*/source/build/{LOG}"))
         if not logs:
-            hint = "name a recipe that was built here, or a build folder: nox -s build_report -- ~/pytorch/build"
+            hint = "name a recipe that was built here, or a build folder: nox -s dev -- build_report ~/pytorch/build"
             raise UsageError(f"nothing was built in {work_folder()}", hint=hint)
         newest = max(logs, key=lambda path: path.stat().st_mtime).parent
         return newest, _receipts(newest)

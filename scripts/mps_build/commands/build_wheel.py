@@ -23,7 +23,7 @@ from ..common.result import Result
 from ..common.workspace import cache_folder
 from ..wheel_build.failure import explained
 from ..wheel_build.options import BuildOptions as Options
-from .shared.build_options import add_build_options
+from .shared.options import add_build_options
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
     from mps_build.common.receipts import Receipt

@@ -17,9 +17,9 @@ from mps_build.common.result import Result
 from mps_build.common.workspace import CHECKOUT, Workspace, cache_folder, in_checkout, remove_tree, work_folder
 from mps_build.host.disk_usage import Leftover, leftovers
 
-from .shared.numbers import amount
+from .shared.options import amount
 
-TASK = ("host", 5)
+TASK = ("host", 4)
 DOCUMENT = "found:array chosen:array freed_bytes:integer"
 EXAMPLES = ("", "work --dry-run", "work --older-than 14", "v2.6.0", "all")
 

@@ -32,7 +32,7 @@ from mps_build.wheel_build.patches.file import Patch, read_patch
 from mps_build.wheel_build.patches.trial import Standing, survey
 from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
-TASK = ("build", 8)
+TASK = ("repository", 4)
 DOCUMENT = "source:string recipe:string|null patches:array objective_c:array|string"
 EXAMPLES = ("v2.6.0", "main", "work/v2.6.0/source --recipe v2.6.0", "v2.16.0 --recipe v2.15.0")
 REPOSITORY = "https://github.com/pytorch/pytorch.git"
@@ -102,7 +102,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def _check_mm(root: Path, recipe: Recipe | None, series: Sequence[Patch], console: Console) -> Report | str:
-    """Return what check_mm says of the patches' `.mm` files, or why it was not asked."""
+    """Return what check_mm says of the patches' `.mm` files, or why it was not run."""
     target = oldest_macos(recipe)
     return check_patches(root, series, target=target, folder=work_folder() / "check_mm", reporter=console)
 

@@ -38,9 +38,9 @@ from mps_build.wheel_build.rehearsal.session import Rehearsal, rehearsal_folder
 from mps_build.wheel_build.rehearsal.source import choose_origin
 from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 
-from .shared.numbers import count
+from .shared.options import count
 
-TASK = ("build", 3)
+TASK = ("without_a_mac", 3)
 DOCUMENT = (
     "recipe:string mode:string tree:string not_proved:array|string cpu_seconds:number tried:array "
     "steps:array ?wheel:string|null ?audit:object ?parity:object"

@@ -27,12 +27,12 @@ from mps_build.verify import Verification
 from mps_build.verify.training.request import PARTS, TrainingRequest
 from mps_build.verify.training.suite import Training
 
-from .shared.conclusion import concluded
-from .shared.torch_options import (
+from .shared.verification import (
     VerdictOptions,
     add_run_options,
     add_torch_options,
     add_verdict_options,
+    concluded,
     torch_fields,
     verdict_fields,
     words,

@@ -33,7 +33,7 @@ class DeviceSuite:
         self.files: tuple[Path, ...] = ()
 
     def check(self) -> None:
-        """Find the files of the layers that were asked for.
+        """Find the files of the requested layers.
 
         Raises:
             UsageError: no such suite or layer. Ids and operators the suite itself knows, once torch is there.
@@ -69,7 +69,7 @@ class DeviceSuite:
             seed=request.seed,
             only=request.only,
             op=request.op,
-            plant=request.absolute_plant,
+            fault=request.absolute_fault,
             known=as_suite_reads_them(context.known),
             jobs=together.processes,
             threads=together.threads,
@@ -87,8 +87,8 @@ class DeviceSuite:
         )
         context.console.done()
         self._sum_up(context)
-        if context.run.not_asked:
-            context.run.notes.append(f"{context.run.not_asked} cases were not asked: the time of --time was over")
+        if context.run.not_run:
+            context.run.notes.append(f"{context.run.not_run} cases were not run: the time of --time was over")
         if not context.run.cases and not context.run.refused:
             chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
             raise UsageError(
@@ -120,14 +120,14 @@ class DeviceSuite:
 
 
 def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False, threads: int | None = None) -> int:
-    """Return how many processes run the suite: what was asked, or what there is room for.
+    """Return how many processes run the suite: the requested number, or what there is room for.
 
-    A plant and a resumed run have one; so have a few cases, and those of --full, each of which needs much memory.
+    One where a fault is injected or a run is resumed; so have a few cases, and those of --full, which need much memory.
 
     Args:
         threads: how many each process has, where the user set it.
     """
-    if request.plant or is_resumed:
+    if request.fault or is_resumed:
         return 1
     if request.jobs is not None:
         return request.jobs

@@ -1,4 +1,4 @@
-"""What is asked for: which torch, on which device, how much of the suite."""
+"""What is requested: which torch, on which device, how much of the suite."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class VerifyRequest:
     seconds: float = 0.0
     seed: int = 0
     op: str | None = None
-    plant: str | None = None
+    fault: str | None = None
     accept_known: bool = False
     allow_virtual: bool = False
     offline: bool = False
@@ -65,7 +65,7 @@ class VerifyRequest:
     @property
     def is_whole(self) -> bool:
         """True if no part of the suite was chosen, and no fault is injected."""
-        return not (self.only or self.op or self.layers or self.quick or self.plant)
+        return not (self.only or self.op or self.layers or self.quick or self.fault)
 
     @property
     def is_wheel(self) -> bool:
@@ -92,7 +92,7 @@ class VerifyRequest:
 
     @property
     def exact_version(self) -> str | None:
-        """The version under test, if what was asked alone tells it."""
+        """The version under test, if the request alone says it."""
         if self.simulated is not None:
             return self.simulated.release
         exact = re.fullmatch(r"torch==([\w.+!]+)", (self.target or "").replace(" ", ""))
@@ -112,30 +112,30 @@ class VerifyRequest:
         return f"nox -s verify_kernels -- {shlex.quote(self.target or installed)}"
 
     @property
-    def absolute_plant(self) -> str | None:
-        """The plant with its file's whole path, since the children run elsewhere."""
-        if self.plant is None:
+    def absolute_fault(self) -> str | None:
+        """The fault with its file's whole path, since the children run elsewhere."""
+        if self.fault is None:
             return None
-        file, _, name = self.plant.rpartition(":")
+        file, _, name = self.fault.rpartition(":")
         return f"{Path(file).absolute()}:{name}"
 
-    def check_plant(self) -> None:
-        """Refuse a plant that cannot be loaded, as far as its name tells.
+    def check_fault(self) -> None:
+        """Refuse an injected fault that cannot be loaded, as far as its name tells.
 
         Raises:
             UsageError: not FILE.py:NAME, or no such file.
         """
-        if self.plant is None:
+        if self.fault is None:
             return
-        file, colon, name = self.plant.rpartition(":")
+        file, colon, name = self.fault.rpartition(":")
         if not colon or not file or not name:
             raise UsageError(
-                f"--plant {self.plant!r} is not of the form FILE.py:NAME", hint="see docs/verify/plants.md"
+                f"--inject {self.fault!r} is not of the form FILE.py:NAME", hint="see docs/verify/injected_faults.md"
             )
         if fault := fault_of(Path(file)):
-            raise UsageError(f"--plant {file}: {fault}", hint="docs/verify/plants.md tells what it holds")
+            raise UsageError(f"--inject {file}: {fault}", hint="docs/verify/injected_faults.md says what it holds")
 
-    def asked(self) -> dict[str, Any]:
+    def named_target(self) -> dict[str, Any]:
         """Return the target as it was named."""
         if self.simulated is not None:
             name = f"torch=={self.simulated.release}" if self.simulated.official else f"v{self.simulated.release}"
@@ -156,15 +156,15 @@ class VerifyRequest:
             "seconds": self.seconds,
             "seed": self.seed,
             "op": self.op,
-            "plant": self.plant,
+            "inject": self.fault,
         }
 
     def statement(self, gpu: Mapping[str, Any]) -> str:
         """Return the first line of every report: what this run can and cannot say."""
         name = gpu.get("name") or self.device
         part = "A chosen part of the suite. " if self.only or self.op or self.layers or self.quick else ""
-        if self.plant:
-            part = f"A fault was planted ({self.plant}). {part}"
+        if self.fault:
+            part = f"A fault was injected ({self.fault}). {part}"
         if self.simulated is not None:
             release = self.simulated.release
             wheel, host_code = f"The macOS wheel of PyTorch {release}", f"PyTorch {release}'s MPS host code"

@@ -51,7 +51,7 @@ def judge_run(
     *,
     device: str,
     record: Path,
-    planted: bool = False,
+    fault: str | None = None,
     accept_known: bool = False,
     virtual: bool = False,
     simulated: bool = False,
@@ -60,13 +60,15 @@ def judge_run(
     """Return the verdict of a run that was not interrupted.
 
     Args:
-        record: where its record goes, for the next command. limits: known issues that are limits of the simulation.
+        record: where its record goes, for the next command.
+        fault: the injected one.
+        limits: known issues that are limits of the simulation.
     """
     if run.refused is not None:
         return _ended(
             UsageError,
             f"the suite refuses its options: {run.refused}",
-            "see docs/verify/plants.md" if planted else None,
+            "see docs/verify/injected_faults.md" if fault is not None else None,
         )
     if run.stopped is not None:
         error = _STOPS.get(run.stopped, DeviceUnusable)
@@ -75,7 +77,7 @@ def judge_run(
     if virtual and device == "mps":
         return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
     new = [case for case in run.cases if case.is_new]
-    if new and (run.caught or not planted):
+    if new and (run.caught or fault is None):
         return Judged(
             verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record)
         )
@@ -86,8 +88,11 @@ def judge_run(
     if not counts["passed"] + counts["known"] + counts["unexpected_pass"] + len(new):
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
         return _ended(UsageError, f"nothing was verified: {skipped}", "choose others with --only, --op or --layer")
-    if planted:
-        return Judged(verdict="rehearsed", message=_by_themselves(new) if new else None)
+    if fault is not None:
+        by_themselves = _by_themselves(new) if new else None
+        if run.fault_result() == "not_exercised":
+            return not_exercised(fault, "case", by_themselves)
+        return Judged(verdict="rehearsed", message=by_themselves)
     if device != "mps":
         return Judged(verdict="rehearsed")
     if any(case.outcome == "known" and case.known_issue not in limits for case in run.cases):
@@ -96,6 +101,13 @@ def judge_run(
             return Judged(verdict="rehearsed" if simulated else "known_issues_only")
         return Judged(verdict="known_issues_only", exit_code=error.exit_code, cause=error.cause, hint=_ACCEPT)
     return Judged(verdict="rehearsed" if simulated else "verified")
+
+
+def not_exercised(fault: str, what: str, more: str | None = None) -> Judged:
+    """Return the end of a run in which no case, or no row, met the injected fault: nothing was verified."""
+    said = f"nothing was verified: no {what} met the injected fault {fault} (its hits are 0)"
+    hint = "choose what reaches it, or let HITS count what it does: docs/verify/injected_faults.md"
+    return _ended(UsageError, f"{said}; {more}" if more else said, hint)
 
 
 _AGAIN = "close other GPU programs, let the machine cool, then run it again"

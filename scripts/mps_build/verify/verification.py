@@ -82,7 +82,7 @@ class Verification:
 
     def __init__(self, request: VerifyRequest, console: Console, suite: Suite) -> None:
         self.request, self.console, self.suite = request, console, suite
-        self.builder = RecordBuilder(target=request.asked())
+        self.builder = RecordBuilder(target=request.named_target())
         self.folder = run_folder(request, self.builder.started)
         self.suite_run = SuiteRun()
         self.written = 0.0
@@ -106,8 +106,8 @@ class Verification:
             if not self.request.resume:  # what was to be resumed stays as it is
                 self._write(record)
             error.document = {**to_json(record), **error.document}
-            if self.request.plant:
-                error.document["plant"] = "error"
+            if self.request.fault:
+                error.document |= {"fault": "error", "plant": "error"}
             raise
         except KeyboardInterrupt:
             self._write(self.interrupted_record())
@@ -121,7 +121,7 @@ class Verification:
         request = self.request
         issues = load_issues(request.known_issues or self.suite.root / "known_issues.yaml")
         self.suite.check()
-        request.check_plant()
+        request.check_fault()
         earlier = self._take_up()
         prepared = prepare(
             request,
@@ -140,7 +140,7 @@ class Verification:
             self.suite_run,
             device=request.device,
             record=self.folder / "record.json",
-            planted=request.plant is not None,
+            fault=request.fault,
             accept_known=request.accept_known,
             virtual=prepared.virtual,
             simulated=request.simulated is not None,
@@ -160,7 +160,7 @@ class Verification:
         return f"{hint}; on Linux, `{command}` gives a verdict on this torch's Metal kernels, and on them alone"
 
     def _take_up(self) -> Record | None:
-        """Take over what an interrupted run found; whether it asked the same is known once torch is asked."""
+        """Take over what an interrupted run found; whether it ran the same is known once torch was reached."""
         if not self.request.resume:
             return None
         earlier = load_record(self.folder / "record.json")

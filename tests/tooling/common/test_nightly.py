@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.cli import main
-from mps_build.commands.shared.nightly_options import chosen_nightly
+from mps_build.commands.shared.wheels import chosen_nightly
 from mps_build.common.errors import BuildEnvironmentError, SourceError, UsageError
 from mps_build.common.wheels import download
 from mps_build.common.wheels.download import MACOS_PLATFORM

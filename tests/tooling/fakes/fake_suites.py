@@ -23,11 +23,12 @@ FINDING = {"id": "exp:dtype:1234", "operator": "exp", "transformation": "dtype",
            "levels": {"@dtype": "torch.float16"}, "script": "import torch\\n", "no_script": None}
 
 def pytest_addoption(parser):
-    names = ("device", "only", "op", "plant", "known", "outcomes", "after", "shard", "layer", "done", "time")
+    names = ("device", "only", "op", "known", "outcomes", "after", "shard", "layer", "done", "time")
     for name in (*names, "cases", "keys", "seed"):
         parser.addoption(f"--{name}", default="")
     for name in ("full", "quick", "no-estimate"):
         parser.addoption(f"--{name}", action="store_true")
+    parser.addoption("--inject", "--plant", dest="inject", default="")
 
 def write(config, **event):
     sys.stdout.flush(); sys.stderr.flush()
@@ -35,30 +36,30 @@ def write(config, **event):
         file.write(json.dumps({**event, "output_bytes": os.fstat(2).st_size}) + "\\n")
 
 def hits_of(config):
-    plant = config.getoption("--plant")
-    return None if "uncounted" in plant else 0 if "unhit" in plant else config.hits
+    fault = config.getoption("inject")
+    return None if "uncounted" in fault else 0 if "unhit" in fault else config.hits
 
 def hit(item):
-    """Most plants have a hit in each case; "reaching" in some, "unhit" in none."""
-    plant = item.config.getoption("--plant")
-    item.config.hits += "reached" in item.name or "reaching" not in plant
-    if plant and "uncounted" not in plant:
+    """Most faults have a hit in each case; "reaching" in some, "unhit" in none."""
+    fault = item.config.getoption("inject")
+    item.config.hits += "reached" in item.name or "reaching" not in fault
+    if fault and "uncounted" not in fault:
         count = pathlib.Path(item.config.getoption("--outcomes")).with_suffix(".hits")
         count.write_bytes(hits_of(item.config).to_bytes(8, sys.byteorder))
 
 def pytest_configure(config):
-    if "no-such-plant" in config.getoption("--plant"):
-        raise pytest.UsageError("plant.py has no callable no-such-plant")
+    if "no-such-fault" in config.getoption("inject"):
+        raise pytest.UsageError("fault.py has no callable no-such-fault")
     config.pluginmanager.register(Imports(config))
     config.known, config.hits = {}, 0
     os.environ["FAKE_DEVICE"] = config.getoption("--device")
-    os.environ["FAKE_PLANT"] = config.getoption("--plant")
+    os.environ["FAKE_FAULT"] = config.getoption("inject")
     for row in json.load(open(config.getoption("--known"))):
         config.known.update(dict.fromkeys(row["cases"], row))
 
 def pytest_sessionstart(session):
-    if session.config.getoption("--plant"):
-        write(session.config, event="session", plant_hits=hits_of(session.config))
+    if session.config.getoption("inject"):
+        write(session.config, event="session", fault_hits=hits_of(session.config))
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--shard"):
@@ -119,8 +120,8 @@ def pytest_runtest_call(item):
     write(item.config, event="finished", id=item.name, layer="fake", issue=["1"], outcome=word,
           reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1, known_issue=row,
           **({"finding": FINDING} if "finding" in item.name and word == "failed" else {}),
-          **({"plant_hits": hits_of(item.config)} if item.config.getoption("--plant") else {}))
-    suspect = item.config.getoption("--plant") and (hits_of(item.config) is None or hits_of(item.config) != before)
+          **({"fault_hits": hits_of(item.config)} if item.config.getoption("inject") else {}))
+    suspect = item.config.getoption("inject") and (hits_of(item.config) is None or hits_of(item.config) != before)
     if "leaves" in item.name or (word == "failed" and suspect):
         write(item.config, event="leave", after=item.name)
         item.session.shouldstop = "the rest is for another process"
@@ -128,7 +129,7 @@ def pytest_runtest_call(item):
         os._exit(0)
 
 def pytest_sessionfinish(session):
-    write(session.config, event="plant", hits=hits_of(session.config))
+    write(session.config, event="fault", hits=hits_of(session.config))
     write(session.config, event="end")
     if any("at_exit" in item.name for item in session.items):
         os.abort()
@@ -225,7 +226,7 @@ _ENDS = {
 }
 DEATHS_ANYWHERE = {name: f"import os, signal, time; {end}" for name, end in _ENDS.items()}
 DEATHS = {name: f"import os, signal, time; {ON_THE_CPU} or {end}" for name, end in _ENDS.items()}
-FAILS_BY_THE_PLANT = "import os; assert not os.environ['FAKE_PLANT']"
+FAILS_BY_THE_FAULT = "import os; assert not os.environ['FAKE_FAULT']"
 
 
 @dataclass(frozen=True)
@@ -246,7 +247,7 @@ def drive(
     tmp_path: Path,
     *sources: str,
     known: list[dict[str, object]] | None = None,
-    plant: str | None = None,
+    fault: str | None = None,
     device: str = "mps",
     only: tuple[str, ...] = (),
     case_seconds: float = 60.0,
@@ -271,7 +272,7 @@ def drive(
         folder=tmp_path / "run",
         limits=Limits(start_seconds=60, case_seconds=case_seconds, end_seconds=60, memory_bytes=memory_bytes),
         known=known or [],
-        plant=plant,
+        fault=fault,
         only=only,
         jobs=jobs,
         seconds=seconds,
@@ -311,7 +312,7 @@ elif argv[0] == "launch":
 TRAINING = """
 import argparse, json, os, pathlib, sys, time
 parser = argparse.ArgumentParser()
-for name in ("--run", "--expect", "--outcomes", "--exchange", "--steps", "--compared", "--plant"):
+for name in ("--run", "--expect", "--outcomes", "--exchange", "--steps", "--compared", "--inject"):
     parser.add_argument(name)
 parser.add_argument("--force-cpu", action="store_true")
 options = parser.parse_args()
@@ -346,8 +347,8 @@ if not on_device:
     tell("reference", losses=losses, batches=["a", "b", "c"])
     off = state.get("gradient", 1e-7)
     tell("gradients", parameters={"a.weight": {"device": off, "cpu": 1e-7, "scale": 1.0}})
-if options.plant:
-    tell("plant", name=options.plant, hits=state.get("hits", 7))
+if options.inject:
+    tell("fault", name=options.inject, hits=state.get("hits", 7))
 tell("fallbacks", operators=state.get("fallbacks", []) if on_device else [])
 tell("finished", id=name)
 tell("end")
@@ -358,7 +359,7 @@ print(state.get("says", ""))
 CASES = """
 import argparse, json, os, pathlib, sys
 parser = argparse.ArgumentParser()
-for name in ("--run", "--expect", "--outcomes", "--exchange", "--plant", "--after", "--real-weights"):
+for name in ("--run", "--expect", "--outcomes", "--exchange", "--inject", "--after", "--real-weights"):
     parser.add_argument(name)
 options = parser.parse_args()
 name = pathlib.Path(sys.argv[0]).stem
@@ -380,7 +381,7 @@ for case in ids:
     failed = case.endswith(state.get("fails", "-"))
     tell("finished", id=case, layer="transformers", outcome="failed" if failed else "passed",
          reason="off" if failed else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1,
-         plant_hits=state.get("hits"))
+         fault_hits=state.get("hits"))
 tell("end")
 """
 

@@ -1,6 +1,6 @@
-"""Reduces many planted cases and runs their scripts with a fault and without, in forks of one process with torch.
+"""Reduces many cases with a fault and runs their scripts with a fault and without, in forks of one process with torch.
 
-`PYTHON many_scripts.py JOBS.json`, from the suite's folder: [{case, file, plant}]; prints each with what became of it.
+`PYTHON many_scripts.py JOBS.json`, from the suite's folder: [{case, file, fault}]; prints each with what became of it.
 """
 
 from __future__ import annotations
@@ -63,24 +63,24 @@ def one_job(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the job with its script, the four ends of it, and the seconds that this took."""
     began = time.monotonic()
     out, file = folder / "found.json", str(folder / "script.py")
-    arguments = [job["case"], "--file", job["file"], "--device", "cpu", "--plant", job["plant"], "--said", job["case"]]
+    arguments = [job["case"], "--file", job["file"], "--device", "cpu", "--plant", job["fault"], "--said", job["case"]]
     status, said = in_fork(lambda: reduced([*arguments, "--seconds", "10", "--output", str(out)]))
     if status != 0:
         return {**job, "refused": f"{status} {said}"}
     found = json.loads(out.read_text())
     if "script" in found:
         Path(file).write_text(found["script"])
-        found["ends"] = ends_of(file, job["plant"])
+        found["ends"] = ends_of(file, job["fault"])
     if "whole" in job:
-        found["whole_ends"] = ends_of(job["whole"], job["plant"])
+        found["whole_ends"] = ends_of(job["whole"], job["fault"])
     return {**job, **found, "seconds": time.monotonic() - began}
 
 
-def ends_of(file: str, plant: str) -> list[Any]:
+def ends_of(file: str, fault: str) -> list[Any]:
     """Return a script's statuses: right, wrong with the fault, and what it printed then."""
     clean = in_fork(as_script(file, "--device", "cpu"))
-    planted = in_fork(as_script(file, "--device", "cpu", "--plant", plant))
-    return [clean[0], planted[0], clean[1][-300:] + planted[1][-300:]]
+    injected = in_fork(as_script(file, "--device", "cpu", "--plant", fault))
+    return [clean[0], injected[0], clean[1][-300:] + injected[1][-300:]]
 
 
 def main() -> None:

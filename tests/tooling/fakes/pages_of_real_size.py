@@ -54,7 +54,7 @@ def _benchmark() -> BenchmarkRecord:
     """Return the recorded one, with the longest that a benchmark says of itself first."""
     record = load_benchmark(RECORDED / "records" / "benchmark-cuda-h200-torch-2.11.0.json")
     said = (
-        "A fault was planted (benchmarks/device/plants/of_convolutions.py:forgets_to_wait_for_the_device). "
+        "A fault was injected (benchmarks/device/faults/of_convolutions.py:forgets_to_wait_for_the_device). "
         "A chosen part of the benchmark. A rehearsal on another accelerator (NVIDIA H200): it says nothing about MPS."
     )
     return record.model_copy(update={"statement": said})

@@ -86,7 +86,7 @@ def test_every_whisker_and_word_of_the_picture_lies_inside_it(recorded: Benchmar
             assert mark.y >= 0 and mark.height >= 0
 
 
-def test_the_announcement_is_told_in_words_and_no_bar_is_drawn_for_it(recorded: BenchmarkRecord) -> None:
+def test_the_announcement_is_given_in_words_and_no_bar_is_drawn_for_it(recorded: BenchmarkRecord) -> None:
     drawn = bars.svg(recorded)
 
     assert "Its text gives no number for any bar" in drawn

@@ -25,7 +25,7 @@ class FakeRunner:
     gaps: frozenset[str] = frozenset()
     sometimes: dict[str, list[str]] = field(default_factory=dict)
     stop_after: int | None = None
-    asked: list[str] = field(default_factory=list)
+    tested: list[str] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
 
     def prepare(self, subject: str) -> Prepared:
@@ -34,10 +34,10 @@ class FakeRunner:
         return Prepared(subject=subject)
 
     def ask(self, prepared: Prepared) -> Answer:
-        if self.stop_after is not None and len(self.asked) >= self.stop_after:
+        if self.stop_after is not None and len(self.tested) >= self.stop_after:
             raise KeyboardInterrupt
         subject = prepared.subject
-        self.asked.append(subject)
+        self.tested.append(subject)
         if self.sometimes.get(subject):
             return Answer(word=self.sometimes[subject].pop(0))  # type: ignore[arg-type]
         number = {"old": -1, "new": 10**6}.get(subject)
@@ -62,7 +62,7 @@ def probes(state: State) -> int:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 40, 85])
-def test_every_cause_is_found_within_the_steps_told(count: int) -> None:
+def test_every_cause_is_found_within_the_steps_announced(count: int) -> None:
     for cause in range(count + 1):
         found, state = search(span_of(count), FakeRunner(cause))
 
@@ -187,23 +187,23 @@ def test_a_timeout_is_bad_unless_the_good_end_times_out_too() -> None:
     ("cause", "words"),
     [(-5, "are both bad"), (10**7, "are both good")],
 )
-def test_ends_that_do_not_differ_are_told_before_anything_else_is_asked(cause: int, words: str) -> None:
+def test_ends_that_do_not_differ_are_named_before_anything_else_is_tested(cause: int, words: str) -> None:
     runner = FakeRunner(cause)
 
     with pytest.raises(UsageError, match=words):
         search(span_of(40), runner)
 
-    assert set(runner.asked) == {"old", "new"}
+    assert set(runner.tested) == {"old", "new"}
 
 
-def test_ends_the_wrong_way_round_are_told() -> None:
+def test_ends_the_wrong_way_round_are_said() -> None:
     runner = FakeRunner(0, sometimes={"old": ["bad"] * 2, "new": ["good"] * 2})
 
     with pytest.raises(UsageError, match="ends are swapped"):
         search(span_of(4), runner)
 
 
-def test_an_end_that_cannot_be_had_is_told_with_its_reason() -> None:
+def test_an_end_that_cannot_be_had_is_said_with_its_reason() -> None:
     with pytest.raises(UsageError, match="old cannot be tested: no build"):
         search(span_of(4), FakeRunner(1, frozenset({"old"})))
 
@@ -214,7 +214,7 @@ def test_an_end_that_cannot_be_had_is_told_with_its_reason() -> None:
 def test_an_interrupted_search_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     path, span, total = tmp_path / "state.json", span_of(200), FakeRunner(123)
     search(span, total)
-    asked: list[str] = []
+    tested: list[str] = []
     found = None
     for _ in range(30):
         state = load_state(path) or State(question={}, good="old", bad="new")
@@ -224,18 +224,18 @@ def test_an_interrupted_search_goes_on_and_asks_nothing_twice(tmp_path: Path) ->
             bisection.verify_ends(span)
             found = bisection.search(span)
         except KeyboardInterrupt:
-            asked += runner.asked
+            tested += runner.tested
             continue
-        asked += runner.asked
+        tested += runner.tested
         break
 
     assert found is not None
     assert found.first_new == "123"
-    assert asked == total.asked
+    assert tested == total.tested
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": "mps-build/bisection/9"}'])
-def test_a_damaged_state_is_told_and_kept(tmp_path: Path, text: str) -> None:
+def test_a_damaged_state_is_said_and_kept(tmp_path: Path, text: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(text)
 

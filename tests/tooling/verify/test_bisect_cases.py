@@ -128,7 +128,7 @@ def test_the_report_links_the_suspects() -> None:
         (["a", "--good", "b", "--bad", "main", "--repo", "."], "is not a git repository"),
     ],
 )
-def test_what_cannot_be_asked_is_exit_2(
+def test_what_cannot_be_tested_is_exit_2(
     arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))

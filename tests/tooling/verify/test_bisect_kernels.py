@@ -1,4 +1,4 @@
-"""A bisection that skips versions with the same kernels: fewer are asked, and the result is right all the same."""
+"""A bisection that skips versions with the same kernels: fewer are tested, and the result is right all the same."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Wheels:
 
 class Asker:
     def __init__(self, bad: Sequence[str]) -> None:
-        self.bad, self.asked = bad, list[str]()
+        self.bad, self.tested = bad, list[str]()
 
     def prepare(self, subject: str) -> Prepared:
         return Prepared(subject=subject)
 
     def ask(self, prepared: Prepared) -> Answer:
-        self.asked.append(prepared.subject)
+        self.tested.append(prepared.subject)
         return Answer(word="bad" if prepared.subject in self.bad else "good")
 
     def release(self, prepared: Prepared) -> None: ...
@@ -82,16 +82,16 @@ def _since(first: str) -> tuple[str, ...]:
     return VERSIONS[VERSIONS.index(first) :]
 
 
-def test_versions_with_the_same_kernels_are_not_asked(tmp_path: Path) -> None:
+def test_versions_with_the_same_kernels_are_not_tested(tmp_path: Path) -> None:
     wheels = Wheels(tmp_path, {each: 3.0 if each in _since("2.9.0") else 2.0 for each in VERSIONS})
 
     found, asker, state, kernels = _searched(wheels, _since("2.9.0"), "exp")
 
     assert (found.last_old, found.first_new) == ("2.8.0", "2.9.0")
-    assert sorted(asker.asked) == ["2.15.0", "2.6.0", "2.8.0", "2.9.0"], "the ends, and both sides of the result"
+    assert sorted(asker.tested) == ["2.15.0", "2.6.0", "2.8.0", "2.9.0"], "the ends, and both sides of the result"
     assert kernels.note("2.8.0", "2.9.0").endswith("differ between 2.8.0 and 2.9.0: exp_dense_float_float")
     stage = Stage(kind="versions", old=VERSIONS[0], new=VERSIONS[-1], candidates=list(VERSIONS[1:-1]), seek="bad")
-    assert "2 probes for 8 candidates, besides the ends; 1 not asked" in report.cost(state, stage)
+    assert "2 probes for 8 candidates, besides the ends; 1 not tested" in report.cost(state, stage)
 
 
 def test_a_cause_in_the_host_is_found_although_the_kernels_point_elsewhere(tmp_path: Path) -> None:
@@ -115,11 +115,11 @@ def test_nothing_is_skipped_where_kernels_tell_nothing(tmp_path: Path, operator:
     assert ("cannot be compared" in kernels.note("2.10.0", "2.11.0")) == (operator == "frobnicate")
 
 
-def test_a_version_without_a_wheel_is_asked(tmp_path: Path) -> None:
+def test_a_version_without_a_wheel_is_tested(tmp_path: Path) -> None:
     wheels = Wheels(tmp_path, {each: 3.0 if each in _since("2.9.0") else 2.0 for each in VERSIONS})
     del wheels.paths["2.10.0"]
 
     found, asker, _, _ = _searched(wheels, _since("2.9.0"), "exp")
 
     assert found.first_new == "2.9.0"
-    assert "2.10.0" in asker.asked
+    assert "2.10.0" in asker.tested

@@ -27,9 +27,9 @@ except ImportError:
     state = open("state.txt").read().strip()
 if state == "flaky":  # wrong at every third question
     counter = os.environ["COUNTER"]
-    asked = len(open(counter).read()) if os.path.exists(counter) else 0
+    asks = len(open(counter).read()) if os.path.exists(counter) else 0
     open(counter, "a").write("x")
-    state = "bad" if asked % 3 == 1 else "good"
+    state = "bad" if asks % 3 == 1 else "good"
 sys.exit({"good": 0, "bad": 1, "skip": 125}[state])
 """
 MPS = "aten/src/ATen/native/mps/operations/Linear.mm"
@@ -81,7 +81,7 @@ def test_of_220_commits_the_right_one_is_found_in_log2_and_three_steps(
     assert len(state.probes) <= math.log2(218) + 3
 
 
-def test_a_good_end_on_a_branch_is_asked_from_where_the_two_part(tmp_path: Path) -> None:
+def test_a_good_end_on_a_branch_is_searched_from_where_the_two_part(tmp_path: Path) -> None:
     commits = write_history(tmp_path / "repo", 12, texts={})
     git(tmp_path / "repo", "reset", "-q", "--hard", commits[4])
     git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "release branch")
@@ -93,7 +93,7 @@ def test_a_good_end_on_a_branch_is_asked_from_where_the_two_part(tmp_path: Path)
     assert "where the two part" in found.note
 
 
-def test_a_commit_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_commit_that_is_not_there_is_said(tmp_path: Path) -> None:
     write_history(tmp_path / "repo", 2, texts={})
 
     with pytest.raises(UsageError, match="has no commit nowhere"):

@@ -45,7 +45,7 @@ def test_the_environment_of_noxs_session_is_not_the_callers(tmp_path: Path) -> N
     assert callers_python(environ) == mine
 
 
-def test_without_torch_the_error_names_what_was_asked(tmp_path: Path) -> None:
+def test_without_torch_the_error_names_where_it_was_searched(tmp_path: Path) -> None:
     python = _python(tmp_path / "venv", has_torch=False)
 
     with pytest.raises(UsageError, match="the active environment has none") as caught:

@@ -47,7 +47,7 @@ def test_a_new_failure_has_an_exit_status_of_its_own(
 
     assert (status, document["new_failures"]) == (10 if new else 0, new)
     assert document["cause"] == ("regressed" if new else None)
-    assert run(tmp_path, *sides)[0] == 0, "only when it is asked for"
+    assert run(tmp_path, *sides)[0] == 0, "only with the option"
 
 
 def kernels(*rows: tuple[str, str]) -> dict[str, Any]:
@@ -77,10 +77,10 @@ def test_two_wheels_named_by_version_are_taken_for_one_python(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2.14.1 ends at 3.14, 2.15.0 has 3.15 too."""
-    asked = []
+    compared = []
 
     def find_wheel(side: str, python: str | None, console: Console, **_: object) -> tuple[Path, bool]:
-        asked.append((side, python))
+        compared.append((side, python))
         tag = "cp" + (python or {"torch==2.14.1": "3.14", "torch==2.15.0": "3.15"}[side]).replace(".", "")
         return Path(f"torch-{side.partition('==')[2]}-{tag}-{tag}-macosx_14_0_arm64.whl"), True
 
@@ -95,4 +95,4 @@ def test_two_wheels_named_by_version_are_taken_for_one_python(
     assert [path.name.split("-")[2] for path in compare._wheels(["torch==2.15.0"] * 2, options, Console())] == [
         "cp315"
     ] * 2
-    assert asked[-1] == ("torch==2.15.0", None)
+    assert compared[-1] == ("torch==2.15.0", None)

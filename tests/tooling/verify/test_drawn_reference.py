@@ -1,4 +1,4 @@
-"""A drawn case at which the CPU itself dies has no reference: it is skipped, and the cases behind it are asked."""
+"""A drawn case at which the CPU itself dies has no reference: it is skipped, and the cases behind it run."""
 
 from __future__ import annotations
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from mps_build.commands.shared.conclusion import print_end
 from mps_build.commands.shared.generated import schemas
+from mps_build.commands.shared.verification import print_end
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import (
@@ -87,6 +88,19 @@ def test_a_record_survives_the_way_to_its_file_and_back(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["record.json"]
 
 
+def test_a_record_of_an_older_version_is_read_by_the_names_of_now(tmp_path: Path) -> None:
+    document = to_json(record())
+    del document["fault"], document["fault_hits"]
+    older = {**document, "plant": "caught", "plant_hits": 3, "selection": {"plant": "f.py:n"}}
+    (tmp_path / "record.json").write_text(json.dumps(older), encoding="utf-8")
+
+    read = load_record(tmp_path / "record.json")
+
+    assert (read.fault, read.fault_hits, read.selection["inject"]) == ("caught", 3, "f.py:n")
+    again = to_json(read)
+    assert (again["plant"], again["plant_hits"], again["selection"]["plant"]) == ("caught", 3, "f.py:n")
+
+
 def test_the_schema_in_the_repository_is_the_models() -> None:
     assert SCHEMA.read_text() == schemas()["record"]
 
@@ -120,7 +134,7 @@ def test_what_is_no_record_of_ours_is_refused(tmp_path: Path, text: str | None, 
     assert words in str(caught.value)
 
 
-def test_records_are_told_from_other_documents() -> None:
+def test_records_are_distinguished_from_other_documents() -> None:
     assert is_record(to_json(record())) and is_record({"schema": "mps-build/record/7"})
     assert not is_record({"profile": "strict", "verdict": "accepted"}) and not is_record([])
 
@@ -219,17 +233,17 @@ def test_the_recorded_sweep_on_an_nvidia_gpu_failed_only_where_upstream_expects_
     assert all("into out" in str(reason) for reason in failed.values())
 
 
-def test_a_run_that_ended_before_torch_was_asked_does_not_make_one_up(
+def test_a_run_that_ended_before_torch_was_reached_does_not_make_one_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unasked = record(
+    unreached = record(
         torch=Torch(), verdict="not_verified", cause="interrupted", exit_code=130, partial=True, cases=(), counts={}
     )
 
-    print_end(unasked, tmp_path / "record.json", Console())
+    print_end(unreached, tmp_path / "record.json", Console())
 
     printed = capsys.readouterr().out
-    assert "was not asked yet" in printed
+    assert "was not reached" in printed
     assert "unknown" not in printed
 
 

@@ -12,7 +12,7 @@ from mps_build.cli import main
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case, KnownIssue, Python, Record, Simulated, Torch, write_record
 from mps_build.verify.reports.html import render
-from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
+from mps_build.verify.reports.reduction import ReductionDevice, find_python, reduce_case
 from mps_build.verify.reports.repro import embed, render_issue, render_script, without_other_cases
 
 SUITE = Path(__file__).parents[2] / "device"
@@ -98,7 +98,9 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
     helped = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=False)
 
     assert (
-        helped.returncode == 0 and "--plant" in helped.stdout and "issue-131750: a wrong answer of mps" in helped.stdout
+        helped.returncode == 0
+        and "--inject" in helped.stdout
+        and "issue-131750: a wrong answer of mps" in helped.stdout
     )
 
 
@@ -109,15 +111,15 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
         ("raise AssertionError('off')", (), 1, "WRONG: AssertionError: off"),
         ("raise sys.modules['engine.states'].Refused('too old')", (), 2, "not tried: too old"),
         ("return None", ("--device", "absent"), 2, "not tried: torch sees no absent"),
-        ("return None", ("--plant", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
-        ("return None", ("--plant", "nowhere.py:fault"), 3, "this script failed"),
+        ("return None", ("--inject", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
+        ("return None", ("--inject", "nowhere.py:fault"), 3, "this script failed"),
         ("return None", ("--device", "broken"), 3, "RuntimeError: broken"),
     ],
 )
 def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
     tmp_path: Path, finds: str, arguments: tuple[str, ...], status: int, says: str
 ) -> None:
-    """The frame and torch only play their parts: what is asked is what the script makes of them."""
+    """The frame and torch only play their parts: what is tested is what the script makes of them."""
     sources = {
         "test_norms": ("class Case:\n    id = 'issue-131750'\n\nclass cases:\n    def listed(full): return [Case]\n"),
         "engine": "",
@@ -133,9 +135,9 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
     (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\ndef ones(*_, device): return None\n")
 
     argv = [sys.executable, str(tmp_path / "repro.py"), *arguments]
-    told = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    reported = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    assert (told.returncode, says in told.stdout + told.stderr) == (status, True), told.stderr
+    assert (reported.returncode, says in reported.stdout + reported.stderr) == (status, True), reported.stderr
 
 
 def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
@@ -146,8 +148,8 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     assert "| torch | 2.13.0 (cccccccccccc) |" in text
     assert "https://github.com/pytorch/pytorch/issues/131750" in text
     assert "rehearsal" not in text
-    planted = RECORD.model_copy(update={"selection": {"plant": "f.py:n"}, "statement": "A fault was planted."})
-    assert "A fault was planted." in render_issue(planted, CASE, "", "repro.py")
+    injected = RECORD.model_copy(update={"selection": {"inject": "f.py:n"}, "statement": "A fault was injected."})
+    assert "A fault was injected." in render_issue(injected, CASE, "", "repro.py")
 
 
 def test_an_issue_of_a_simulated_device_says_so_before_anything_else() -> None:
@@ -216,7 +218,7 @@ def test_a_records_texts_are_harmless_in_script_and_issue() -> None:
     ast.parse(script)
     for text in (script, issue):
         text.encode()
-        assert not [letter for letter in "\0\x1b\u202e" if letter in text]
+        assert not [each for each in "\0\x1b\u202e" if each in text]
     fences = [line for line in issue.splitlines() if line.startswith("`````")]
     assert len(fences) == 4
     outside, is_inside = [], False
@@ -251,7 +253,7 @@ def test_a_reducer_that_gives_no_answer_leaves_the_long_script(tmp_path: Path) -
     broken.write_text("#!/bin/sh\necho 'ImportError: libtorch' >&2\nexit 1\n")
     broken.chmod(0o755)
 
-    found = reduce_case(SUITE, RECORD, CASE, Asking(python=broken), "words")
+    found = reduce_case(SUITE, RECORD, CASE, ReductionDevice(python=broken), "words")
 
     assert found.script is None and "ImportError: libtorch" in found.refused
-    assert reduce_case(SUITE, RECORD, CASE, Asking(python=None), "words").refused
+    assert reduce_case(SUITE, RECORD, CASE, ReductionDevice(python=None), "words").refused

@@ -77,13 +77,13 @@ def _ends(folder: Path, *argv: str) -> int:
 
 
 @needs_torch
-@pytest.mark.parametrize("is_asked", [True, False], ids=["on_a_device", "from_the_record"])
-def test_the_script_is_short_and_says_right_wrong_not_tried_or_its_own_fault(tmp_path: Path, is_asked: bool) -> None:
+@pytest.mark.parametrize("on_device", [True, False], ids=["on_a_device", "from_the_record"])
+def test_the_script_is_short_and_says_right_wrong_not_tried_or_its_own_fault(tmp_path: Path, on_device: bool) -> None:
     (tmp_path / "fault.py").write_text(FAULT)
     (tmp_path / "runner.py").write_text(RUNNER)
-    asked = ("--device", "cpu", "--plant", f"{tmp_path / 'fault.py'}:doubled") if is_asked else ()
+    options = ("--device", "cpu", "--inject", f"{tmp_path / 'fault.py'}:doubled") if on_device else ()
 
-    status, document = _repro(tmp_path, _record(tmp_path, EXP), "--python", PYTHON, *asked)
+    status, document = _repro(tmp_path, _record(tmp_path, EXP), "--python", PYTHON, *options)
 
     script = (tmp_path / "r.py").read_text()
     assert (status, document["not_reduced"]) == (0, None)
@@ -108,7 +108,7 @@ def test_what_a_record_says_is_never_written_into_a_script(tmp_path: Path) -> No
     assert not (tmp_path / "r.py").exists()
 
 
-def test_without_a_torch_nothing_is_written_and_the_way_is_told(
+def test_without_a_torch_nothing_is_written_and_the_way_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPS_BUILD_TORCH_PYTHON", str(tmp_path / "none"))

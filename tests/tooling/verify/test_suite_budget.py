@@ -1,4 +1,4 @@
-"""The budget of a run: what the suite is told, what it says it will take, and what a run leaves that ends early."""
+"""The budget of a run: what the suite is given, what it says it will take, and what a run leaves that ends early."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _request(folder: Path) -> SuiteRequest:
     )
 
 
-def test_the_suite_is_told_its_budget(tmp_path: Path) -> None:
+def test_the_suite_gets_its_budget(tmp_path: Path) -> None:
     argv = suite_command(_request(tmp_path), (), known=tmp_path, outcomes=tmp_path).argv
 
-    told = " ".join(argv)
+    given = " ".join(argv)
     for option in ("--quick", "--layer smoke,drawn", "--cases 300", "--keys 400", "--time 600.0", "--seed 7"):
-        assert option in told
-    assert "--no-estimate" in told
+        assert option in given
+    assert "--no-estimate" in given
 
 
 def test_a_run_says_first_what_it_will_take(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_is_left_when_the_time_is_over_is_counted_and_no_failure(tmp_path: 
 
     assert 0 < len(run.cases) < 6
     assert set(outcomes(run).values()) == {"passed"}
-    assert run.not_asked == 6 - len(run.cases)
+    assert run.not_run == 6 - len(run.cases)
 
 
 def test_a_resumed_run_asks_what_processes_beside_each_other_have_left_between(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_damaged_finding_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "said"),
     [
         (("--time", "soon"), "is not a time"),
         (("--time", "0"), "is not a time"),
@@ -123,15 +123,15 @@ def test_a_damaged_finding_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_a_budget_that_is_none_is_refused(
-    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from mps_build.cli import main
 
     assert main("verify_mps", ["torch==2.13.0", "--device", "cpu", *words]) == 2
-    assert told in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
-def test_the_record_says_what_was_asked() -> None:
+def test_the_record_says_what_was_chosen() -> None:
     selection = VerifyRequest(target="torch==2.13.0", cases=300, keys=4, seconds=60.0, seed=7).selection()
 
     assert {name: selection[name] for name in ("cases", "keys", "seconds", "seed")} == {

@@ -1,4 +1,4 @@
-"""The device suite's files are read by a torch of 2022 too: what came later is asked late."""
+"""The device suite's files are read by a torch of 2022 too: what came later is imported late."""
 
 from __future__ import annotations
 

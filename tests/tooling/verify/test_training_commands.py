@@ -1,4 +1,4 @@
-"""The commands of the workloads: what each run is told, and what of the caller's environment it gets."""
+"""The commands of the workloads: what each run is given, and what of the caller's environment it gets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def workload(name: str) -> Workload:
     return next(row for row in WORKLOADS if row.name == name)
 
 
-def bench(device: str = "mps", *, force_cpu: bool = False, plant: str | None = None) -> Bench:
+def bench(device: str = "mps", *, force_cpu: bool = False, fault: str | None = None) -> Bench:
     made = Bench(
         python=Path("/v/bin/python"),
         environ={"PATH": "/bin", FALLBACK: "1"},
@@ -24,12 +24,12 @@ def bench(device: str = "mps", *, force_cpu: bool = False, plant: str | None = N
         folder=Path("/f"),
         device=device,
         force_cpu=force_cpu,
-        plant=plant,
+        fault=fault,
     )
     return made.with_config(Path("/f/launch_config.json"))
 
 
-def test_the_devices_leg_is_launched_with_the_config_and_the_cpus_with_cpu() -> None:
+def test_the_device_run_is_launched_with_the_config_and_the_cpus_with_cpu() -> None:
     device = bench().training(workload("accelerate-vision"), "device").argv
     cpu = bench().training(workload("accelerate-vision"), "cpu").argv
 
@@ -41,7 +41,7 @@ def test_the_devices_leg_is_launched_with_the_config_and_the_cpus_with_cpu() -> 
     assert "--force-cpu" not in cpu
 
 
-def test_trainer_is_asked_for_the_cpu_by_its_own_argument_and_else_for_nothing() -> None:
+def test_trainer_gets_the_cpu_by_its_own_argument_and_else_for_nothing() -> None:
     device = bench().training(workload("transformers-trainer"), "device").argv
     cpu = bench().training(workload("transformers-trainer"), "cpu").argv
 
@@ -57,7 +57,7 @@ def test_a_rehearsal_on_a_mac_keeps_both_runs_off_its_gpu() -> None:
     assert "--force-cpu" in made.training(workload("transformers-trainer"), "device").argv
 
 
-def test_the_fallback_is_set_for_its_own_leg_only() -> None:
+def test_the_fallback_is_set_for_its_own_run_only() -> None:
     trainer, fallback = workload("transformers-trainer"), workload("transformers-trainer-fallback")
 
     assert FALLBACK not in (bench().training(trainer, "device").environ or {})
@@ -65,8 +65,8 @@ def test_the_fallback_is_set_for_its_own_leg_only() -> None:
     assert FALLBACK not in (bench().training(fallback, "cpu").environ or {})
 
 
-def test_a_plant_is_held_in_the_devices_leg_only() -> None:
-    made = bench(plant="/p.py:wrong")
+def test_a_fault_is_injected_into_the_device_run_only() -> None:
+    made = bench(fault="/p.py:wrong")
 
     assert "/p.py:wrong" in made.training(workload("accelerate-vision"), "device").argv
     assert "/p.py:wrong" not in made.training(workload("accelerate-vision"), "cpu").argv

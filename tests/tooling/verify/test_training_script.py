@@ -33,7 +33,7 @@ for step in range(int(sys.argv[sys.argv.index("--steps") + 1])):
 """
 HELPER = "import torch\ndef device():\n    return 'cuda' if torch.cuda.is_available() else 'cpu'\n"
 # A gradient that is off by a hundredth on the device run alone.
-PLANT = """
+FAULT = """
 import contextlib, torch
 @contextlib.contextmanager
 def off():
@@ -49,7 +49,7 @@ def off():
 
 
 def _python() -> str:
-    """Return a Python that has torch: the one that tests are told of, or ours."""
+    """Return a Python that has torch: the one that tests are given, or ours."""
     python = os.environ.get("MPS_BUILD_TEST_TORCH", sys.executable)
     if subprocess.run([python, "-c", "import torch, numpy"], capture_output=True, check=False).returncode:
         pytest.skip("no Python with torch here (MPS_BUILD_TEST_TORCH names one)")
@@ -63,7 +63,7 @@ def _program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / "train.py").write_text(PROGRAM, encoding="utf-8")
     (folder / "helper.py").write_text(HELPER, encoding="utf-8")
-    (folder / "plants.py").write_text(PLANT, encoding="utf-8")
+    (folder / "faults.py").write_text(FAULT, encoding="utf-8")
     return folder / "train.py"
 
 
@@ -128,7 +128,7 @@ def test_a_failure_of_the_observer_says_nothing_of_the_torch(program: Path) -> N
 
 @pytest.mark.slow
 def test_a_fault_of_the_device_is_found_in_its_losses(program: Path) -> None:
-    status, document = _run(program, "--plant", f"{program.parent / 'plants.py'}:off")
+    status, document = _run(program, "--inject", f"{program.parent / 'faults.py'}:off")
 
     assert status == 10, document
     assert "failed" in _outcomes(document).values()
@@ -145,7 +145,7 @@ def test_a_program_that_never_trains_or_fails_is_a_failure(program: Path) -> Non
     assert "mine" in str(_run(program)[1]["cases"])
 
 
-def test_what_cannot_be_asked_is_refused_before_the_machine_is_looked_at(
+def test_what_cannot_be_run_is_refused_before_the_machine_is_looked_at(
     program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, said in (

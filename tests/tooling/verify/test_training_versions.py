@@ -25,7 +25,7 @@ def table() -> Versions:
 
 
 def test_every_release_from_1_13_on_has_libraries_for_each_of_its_pythons(table: Versions) -> None:
-    asked = 0
+    pairs = 0
     for recipe in all_recipes():
         if recipe.version == "sample" or recipe.name in ("sample", "nightly"):
             continue
@@ -40,8 +40,8 @@ def test_every_release_from_1_13_on_has_libraries_for_each_of_its_pythons(table:
                 assert floor is not None
                 assert Version(recipe.version) >= Version(floor.torch), (recipe.version, python, library)
                 assert python_release(python) >= Version(floor.python), (recipe.version, python, library)
-            asked += 1
-    assert asked > 60
+            pairs += 1
+    assert pairs > 60
 
 
 def test_a_newer_torch_never_gets_older_libraries(table: Versions) -> None:
@@ -93,9 +93,9 @@ def test_accelerate_alone_does_not_bring_transformers_and_trainer_brings_acceler
     assert {"accelerate==1.15.0", "transformers==5.23.0"} <= set(chosen.requirements(("transformers",)))
 
 
-def test_a_torch_too_old_for_the_requested_transformers_is_told_which_version_fits(table: Versions) -> None:
+def test_a_torch_too_old_for_the_requested_transformers_learns_which_version_fits(table: Versions) -> None:
     with pytest.raises(UsageError) as caught:
-        choose(table, torch="2.2.2", python="3.11", asked={"transformers": "5.23.0"})
+        choose(table, torch="2.2.2", python="3.11", given={"transformers": "5.23.0"})
 
     assert "torch 2.2.2 is too old for transformers 5.23.0, which needs torch 2.6 or later" in str(caught.value)
     assert "transformers 4.57.6 fits" in str(caught.value)
@@ -109,19 +109,19 @@ def test_the_same_is_said_before_anything_is_fetched(table: Versions) -> None:
     refuse_old_torch(table, None, {"accelerate": "1.15.0"})
 
 
-def test_a_python_too_old_for_the_requested_version_is_told_so(table: Versions) -> None:
+def test_a_python_too_old_for_the_requested_version_is_refused_so(table: Versions) -> None:
     with pytest.raises(UsageError, match=r"Python 3\.10 is too old for transformers 5\.23\.0, which needs 3\.11"):
-        choose(table, torch="2.13.0", python="3.10", asked={"transformers": "5.23.0"})
+        choose(table, torch="2.13.0", python="3.10", given={"transformers": "5.23.0"})
 
 
 @pytest.mark.parametrize(("version", "says"), [("newest", "is not a version"), ("4.20.0", "is older than any")])
 def test_a_version_that_is_none_or_unsupported_is_refused(table: Versions, version: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        choose(table, torch="2.13.0", python="3.12", asked={"transformers": version})
+        choose(table, torch="2.13.0", python="3.12", given={"transformers": version})
 
 
 def test_a_requested_version_that_fits_is_taken(table: Versions) -> None:
-    chosen = choose(table, torch="2.13.0", python="3.12", asked={"transformers": "4.57.6"})
+    chosen = choose(table, torch="2.13.0", python="3.12", given={"transformers": "4.57.6"})
 
     assert (chosen.transformers, chosen.accelerate) == ("4.57.6", "1.15.0")
 
@@ -151,7 +151,7 @@ def test_what_was_tested_is_what_would_be_chosen(table: Versions) -> None:
         assert Version(row.transformers) <= Version(chosen.transformers), row
 
 
-def test_a_fault_in_the_table_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_fault_in_the_table_is_said_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "versions.yaml"
     path.write_text(TABLE.read_text().replace('torch: ">=2.6", python: ">=3.11"', 'torch: 2.10, python: ">=3.11"'))
 

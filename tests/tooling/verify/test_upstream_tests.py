@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import OwnFault
 from mps_build.verify.suite.request import Limits
-from mps_build.verify.upstream.outcomes import Asked, read_outcomes, read_sizes
+from mps_build.verify.upstream.outcomes import UpstreamOutcome, read_outcomes, read_sizes
 from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
 from mps_build.verify.upstream.summary import (
     UpstreamExplanation,
@@ -28,7 +28,7 @@ class TestMPS(unittest.TestCase):
     def test_passes(self):
         self.assertEqual(platform.mac_ver()[0], "15.2")
         self.assertEqual(subprocess.check_output(["sysctl", "-n", "hw.memsize"]), b"4294967296\\n")
-        with open("asked", "a") as file: file.write("x")
+        with open("ran", "a") as file: file.write("x")
     def test_fails(self): self.assertEqual(1, 2)
     @unittest.expectedFailure
     def test_fails_as_expected(self): self.fail()
@@ -67,12 +67,12 @@ def request_of(tmp_path_factory: pytest.TempPathFactory) -> UpstreamRequest:
 
 
 @pytest.fixture(scope="module")
-def outcomes(request_of: UpstreamRequest) -> dict[str, Asked]:
+def outcomes(request_of: UpstreamRequest) -> dict[str, UpstreamOutcome]:
     run_upstream(request_of)
     return read_outcomes(request_of.folder)
 
 
-def test_a_crash_and_a_hang_cost_one_test_each_and_the_next_goes_on(outcomes: dict[str, Asked]) -> None:
+def test_a_crash_and_a_hang_cost_one_test_each_and_the_next_goes_on(outcomes: dict[str, UpstreamOutcome]) -> None:
     found = {test.id.rpartition("::")[2]: test.outcome for test in outcomes.values() if test.file == "test_mps.py"}
 
     assert found == {
@@ -88,26 +88,28 @@ def test_a_crash_and_a_hang_cost_one_test_each_and_the_next_goes_on(outcomes: di
     assert "SIGABRT" in outcomes["test_mps.py::TestMPS::test_crashes"].reason
 
 
-def test_of_other_files_only_the_classes_for_mps_are_asked(outcomes: dict[str, Asked]) -> None:
+def test_of_other_files_only_the_classes_for_mps_are_run(outcomes: dict[str, UpstreamOutcome]) -> None:
     assert [test for test in outcomes if test.startswith("nn/")] == ["nn/test_other.py::TestMPS::test_it"]
 
 
-def test_what_has_an_outcome_is_not_asked_again(request_of: UpstreamRequest, outcomes: dict[str, Asked]) -> None:
-    asked: list[Asked] = []
+def test_what_has_an_outcome_is_not_run_again(
+    request_of: UpstreamRequest, outcomes: dict[str, UpstreamOutcome]
+) -> None:
+    ran: list[UpstreamOutcome] = []
 
-    run_upstream(request_of, asked.append)
+    run_upstream(request_of, ran.append)
 
-    assert asked == []
-    assert (request_of.tests / "asked").read_text() == "x"
+    assert ran == []
+    assert (request_of.tests / "ran").read_text() == "x"
 
 
 def test_parts_and_processes_share_the_tests(request_of: UpstreamRequest, tmp_path: Path) -> None:
     chosen = replace(request_of, files=("test_mps.py",), only=("*::test_*pass*", "*::test_f*"), folder=tmp_path)
     halves = []
     for part in (0, 1):
-        asked: list[Asked] = []
-        run_upstream(replace(chosen, part=(part, 2), jobs=2), asked.append)
-        halves.append({test.id for test in asked})
+        ran: list[UpstreamOutcome] = []
+        run_upstream(replace(chosen, part=(part, 2), jobs=2), ran.append)
+        halves.append({test.id for test in ran})
 
     assert [len(half) for half in halves] == [2, 2]
     assert Counter(test.outcome for test in read_outcomes(tmp_path).values()) == {
@@ -118,12 +120,12 @@ def test_parts_and_processes_share_the_tests(request_of: UpstreamRequest, tmp_pa
     assert read_sizes(tmp_path) == {"test_mps.py": 4}
 
 
-def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: dict[str, Asked]) -> None:
+def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: dict[str, UpstreamOutcome]) -> None:
     rows = [
-        UpstreamExplanation(id="other", letter="limit", reason="-", message="another", tests=("*::test_fails",)),
-        UpstreamExplanation(id="old", letter="limit", reason="-", macos="<15", tests=("*",)),
-        UpstreamExplanation(id="numbers", letter="bug", reason="-", lines=("a/B.mm:1",), tests=("*::test_fails",)),
-        UpstreamExplanation(id="surprise", letter="limit", reason="a|b", message="Unexpected", tests=("*",)),
+        UpstreamExplanation(id="other", kind="limit", reason="-", message="another", tests=("*::test_fails",)),
+        UpstreamExplanation(id="old", kind="limit", reason="-", macos="<15", tests=("*",)),
+        UpstreamExplanation(id="numbers", kind="bug", reason="-", lines=("a/B.mm:1",), tests=("*::test_fails",)),
+        UpstreamExplanation(id="surprise", kind="limit", reason="a|b", message="Unexpected", tests=("*",)),
     ]
 
     found = explained(outcomes.values(), rows, macos="15.2")
@@ -138,7 +140,7 @@ def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: di
         "test_crashes": "",
         "test_hangs": "",
     }
-    assert (summary.asked, summary.passed, summary.new) == (8, 4, 2)
+    assert (summary.ran, summary.passed, summary.new) == (8, 4, 2)
     page = upstream_page(summary, rows)
     assert "4 of 8 tests passed (50.0%), 2 fail without a reason." in page
     assert "1 leave themselves out. These are 9 of the files' 12 tests for mps; 3 have no outcome yet." in page
@@ -151,24 +153,27 @@ def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: di
 def test_a_file_that_cannot_be_imported_is_no_verdict_on_its_tests(request_of: UpstreamRequest, tmp_path: Path) -> None:
     (request_of.tests / "test_broken.py").write_text("import a_module_that_is_not_there")
 
-    with pytest.raises(OwnFault, match=r"test_broken.py: no test could be asked: .*a_module_that_is_not_there"):
+    with pytest.raises(OwnFault, match=r"test_broken.py: no test could be run: .*a_module_that_is_not_there"):
         run_upstream(replace(request_of, files=("test_broken.py",), folder=tmp_path))
 
     assert read_outcomes(tmp_path) == {}
 
 
-def test_the_line_that_says_most_is_told() -> None:
+def test_the_line_that_says_most_is_said() -> None:
     reason = (
         "Traceback\n  File\nRuntimeError: no -[MPSGraph x]\n\nException: Caused by sample input at 1\n\nTo run it: …\n"
     )
 
-    assert Asked(id="a", outcome="failed", reason=reason).error == "RuntimeError: no -[MPSGraph x]"
-    assert Asked(id="a", outcome="timeout", reason="ended by the watchdog: x").error == "ended by the watchdog: x"
+    assert UpstreamOutcome(id="a", outcome="failed", reason=reason).error == "RuntimeError: no -[MPSGraph x]"
+    assert (
+        UpstreamOutcome(id="a", outcome="timeout", reason="ended by the watchdog: x").error
+        == "ended by the watchdog: x"
+    )
 
 
 def test_a_bug_names_where_it_is() -> None:
     with pytest.raises(ValueError, match="a bug needs a public link, or lines of the host code"):
-        UpstreamExplanation(id="a", letter="bug", reason="-", tests=("*",))
+        UpstreamExplanation(id="a", kind="bug", reason="-", tests=("*",))
 
 
 def test_the_rows_can_be_read() -> None:

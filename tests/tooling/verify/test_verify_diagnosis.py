@@ -1,4 +1,4 @@
-"""The diagnosis before any case: every cause is told apart, and each has its exit code."""
+"""The diagnosis before any case: every cause is distinguished, and each has its exit code."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_mac_whose_device_computes_has_no_obstacle() -> None:
         (said(PYTHON, exit=None), mac(), 6, "no end within minutes"),
     ],
 )
-def test_each_cause_is_told_apart(answer: Captured, host: HostFacts, code: int, words: str) -> None:
+def test_each_cause_is_distinguished(answer: Captured, host: HostFacts, code: int, words: str) -> None:
     found, text = obstacle(answer, host)
 
     assert found == code

@@ -21,7 +21,7 @@ make_venv = environments._make_venv
 PAYLOAD = b"\0" * 5_000_000
 
 
-class Told(SilentReporter):
+class Reported(SilentReporter):
     def __init__(self) -> None:
         self.notes: list[str] = []
 
@@ -65,7 +65,7 @@ def _wheel(folder: Path, name: str, version: str, *, needs: str = "", payload: b
     write_wheel(folder, files, name=f"{name}-{version}-py3-none-any.whl")
 
 
-def _store(index: Path, told: Told) -> EnvironmentStore:
+def _store(index: Path, reported: Reported) -> EnvironmentStore:
     environ = {
         "PATH": "/usr/bin:/bin",
         "PIP_CONFIG_FILE": "/dev/null",
@@ -73,37 +73,37 @@ def _store(index: Path, told: Told) -> EnvironmentStore:
         "PIP_FIND_LINKS": index.as_uri(),
         "PIP_NO_CACHE_DIR": "1",
     }
-    return EnvironmentStore(cache=index.parent / "cache", environ=environ, log=index.parent / "log", reporter=told)
+    return EnvironmentStore(cache=index.parent / "cache", environ=environ, log=index.parent / "log", reporter=reported)
 
 
-def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path, Told]:
-    told = Told()
-    store = _store(index, told)
+def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path, Reported]:
+    reported = Reported()
+    store = _store(index, reported)
     interpreter = describe_interpreter(Path(python), environ=store.environ)
     wheel = index / "torch-2.13.0-py3-none-any.whl"
-    return make_environment(wheel, sha256_of(wheel), interpreter, store, extras=extras), told
+    return make_environment(wheel, sha256_of(wheel), interpreter, store, extras=extras), reported
 
 
-def _asked(python: Path, question: str) -> str:
+def _answer(python: Path, question: str) -> str:
     return subprocess.run([python, "-c", question], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_commands_have_one_torch_and_each_its_own_packages(index: Path) -> None:
-    plain, told = _made(index)
+    plain, reported = _made(index)
     made = [plain, _made(index, "trainer")[0], _made(index, "trainer", "modern")[0]]
 
     assert len(set(made)) == 3
-    assert len({_asked(python, "import torch; print(torch.__file__)") for python in made}) == 1
+    assert len({_answer(python, "import torch; print(torch.__file__)") for python in made}) == 1
     size = sum(path.stat().st_size for path in (index.parent / "cache").rglob("payload.bin"))
     assert size == len(PAYLOAD)
-    has = [_asked(python, "from importlib.util import find_spec as f; print(bool(f('trainer')))") for python in made]
+    has = [_answer(python, "from importlib.util import find_spec as f; print(bool(f('trainer')))") for python in made]
     assert has == ["False", "True", "True"]
-    graphs = [_asked(python, "import graphs; print(graphs.version)") for python in made]
+    graphs = [_answer(python, "import graphs; print(graphs.version)") for python in made]
     assert graphs == ["1.0", "1.0", "2.0rc1"]
     for python in made:
         assert the_one_torch(describe_interpreter(python, environ={}))[1] == "2.13.0"
-    assert any("graphs" in note for note in told.notes), told.notes
-    assert told.notes[-1].endswith("unpacking")
+    assert any("graphs" in note for note in reported.notes), reported.notes
+    assert reported.notes[-1].endswith("unpacking")
 
 
 def test_two_sessions_of_one_python_share_it(index: Path, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_what_wants_another_torch_is_refused_and_is_not_kept(index: Path) -> Non
         _made(index, "future")
 
     assert not [path for path in (index.parent / "cache").rglob("ready") if path.read_text() == "future\n"]
-    assert _asked(_made(index)[0], "import torch; print(torch.version)") == "2.13.0"
+    assert _answer(_made(index)[0], "import torch; print(torch.version)") == "2.13.0"
 
 
 def test_our_own_pip_is_made_once_by_the_sessions_python(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_our_own_pip_is_made_once_by_the_sessions_python(index: Path, monkeypatc
         venv.mkdir(parents=True)
 
     monkeypatch.setattr(environments, "_make_venv", make)
-    store = _store(index, Told())
+    store = _store(index, Reported())
     first, second = own_pip(store), own_pip(store)
 
     folder = store.cache / "pip" / "{}.{}".format(*sys.version_info)

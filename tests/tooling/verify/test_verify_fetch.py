@@ -54,16 +54,16 @@ def test_a_cached_torch_of_the_same_size_is_fetched_anew_and_offline_is_refused(
     index = tmp_path / "index"
     index.mkdir()
     whole = write_wheel(index, {"torch/__init__.py": b"1"}, name=NAME).read_bytes()
-    asked = store(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=index.as_uri())
+    environments = store(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=index.as_uri())
     offline = store(cache, offline=True)
 
-    first = fetch_wheel("torch==2.15.0", OURS, asked)
+    first = fetch_wheel("torch==2.15.0", OURS, environments)
     assert fetch_wheel("torch==2.15.0", OURS, offline) == first
     first.write_bytes(whole[:-1] + b"?")
 
     with pytest.raises(BuildEnvironmentError, match="--offline does not allow fetching it"):
         fetch_wheel("torch==2.15.0", OURS, offline)
-    assert fetch_wheel("torch==2.15.0", OURS, asked).read_bytes() == whole
+    assert fetch_wheel("torch==2.15.0", OURS, environments).read_bytes() == whole
 
 
 def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(cache: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_constraint_of_pips_own_settings_is_named(tmp_path: Path, cache: Path)
     write_wheel(tmp_path, {"torch/__init__.py": b"1"}, name="torch-2.16.0-py3-none-any.whl")
     (tmp_path / "constraints.txt").write_text("torch<=2.14.1\n")
     constraint = str(tmp_path / "constraints.txt")
-    asked = store(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=tmp_path.as_uri(), PIP_CONSTRAINT=constraint)
+    environments = store(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=tmp_path.as_uri(), PIP_CONSTRAINT=constraint)
 
     with pytest.raises(UsageError, match=r"do not allow torch==2\.16\.0: a constraint says torch<=2\.14\.1"):
-        fetch_wheel("torch==2.16.0", OURS, asked)
+        fetch_wheel("torch==2.16.0", OURS, environments)

@@ -19,15 +19,15 @@ from mps_build.verify.suite.request import Limits, Room, SuiteRequest
 MANY = "".join(f"def test_{number}(): assert {number} != 5\n" for number in range(9))
 
 
-def test_every_case_is_asked_once_and_a_file_that_cannot_be_imported_is_named_once(tmp_path: Path) -> None:
+def test_every_case_is_run_once_and_a_file_that_cannot_be_imported_is_named_once(tmp_path: Path) -> None:
     run = drive(tmp_path, MANY, "import no_such_module\n", "def test_a(): pass\n", jobs=3)
 
-    asked = {f"test_{n}": "failed" if n == 5 else "passed" for n in range(9)} | {"test_a": "passed"}
-    assert outcomes(run) == asked | {"test_fake_1::collection": "crashed"}
+    expected = {f"test_{n}": "failed" if n == 5 else "passed" for n in range(9)} | {"test_a": "passed"}
+    assert outcomes(run) == expected | {"test_fake_1::collection": "crashed"}
     assert len(run.cases) == 11
     assert run.collected == 10
     assert run.bad == 2
-    assert set(run.files) >= asked.keys()
+    assert set(run.files) >= expected.keys()
 
 
 def test_processes_run_at_the_same_time(tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ def test_the_number_of_processes_follows_from_the_machine(room: Room, jobs: int)
     assert jobs_of(VerifyRequest(), room) == jobs
 
 
-@pytest.mark.parametrize("chosen", [{"full": True}, {"only": ("a",)}, {"op": "aten.add.Tensor"}, {"plant": "f.py:a"}])
+@pytest.mark.parametrize("chosen", [{"full": True}, {"only": ("a",)}, {"op": "aten.add.Tensor"}, {"fault": "f.py:a"}])
 def test_what_is_small_or_large_has_one_process(chosen: dict[str, object]) -> None:
     assert jobs_of(VerifyRequest(**chosen), ROOM) == 1  # type: ignore[arg-type]
 
 
-def test_what_was_asked_holds() -> None:
+def test_what_was_requested_holds() -> None:
     assert jobs_of(VerifyRequest(jobs=3, full=True), ROOM) == 3
     assert jobs_of(VerifyRequest(jobs=3), ROOM, is_resumed=True) == 1
-    assert jobs_of(VerifyRequest(jobs=3, plant="f.py:a"), ROOM) == 1
+    assert jobs_of(VerifyRequest(jobs=3, fault="f.py:a"), ROOM) == 1

@@ -266,7 +266,7 @@ def test_a_case_that_ends_its_process_is_known_by_a_row_that_expects_that(
     assert (found is not None) is expected
 
 
-def test_a_row_whose_cases_were_asked_and_none_failed_so_is_unmet() -> None:
+def test_a_row_whose_cases_were_run_and_none_failed_so_is_unmet() -> None:
     rows = [
         Issue.model_validate({**DRAWN, "id": "met"}),
         Issue.model_validate({**DRAWN, "id": "unmet"}),

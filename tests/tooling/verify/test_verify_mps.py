@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_suites import FAILS_BY_THE_PLANT, write_python, write_suite
+from fake_suites import FAILS_BY_THE_FAULT, write_python, write_suite
 from mps_build.cli import main
 from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
@@ -46,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop, **_: tmp_path)
+    monkeypatch.setattr(target, "make_overlay", lambda interpreter, store, **_: tmp_path)
     write_suite(tmp_path / "suite", SUITE)
     (tmp_path / "suite" / "known_issues.yaml").write_text(ISSUES)
 
@@ -165,30 +165,50 @@ def test_a_corrupt_table_of_known_issues_is_refused_with_its_line(run: Run, tmp_
 
 
 @pytest.mark.parametrize(
-    ("only", "plant", "result", "code"),
+    ("only", "fault", "result", "code"),
     [
         ("test_hurt", "fault", "caught", 10),
         ("test_bad", "fault", "missed", 0),
-        ("test_bad", "unhit", "not_exercised", 0),
-        ("test_good", "unhit", "not_exercised", 0),
-        ("test_good", "no-such-plant", "error", 2),
+        ("test_bad", "unhit", "not_exercised", 2),
+        ("test_good", "unhit", "not_exercised", 2),
+        ("test_good", "no-such-fault", "error", 2),
     ],
 )
-def test_a_plants_fate_is_told(run: Run, tmp_path: Path, only: str, plant: str, result: str, code: int) -> None:
-    (tmp_path / "plant.py").write_text("")
-    write_suite(tmp_path / "suite", SUITE + f"def test_hurt():\n    {FAILS_BY_THE_PLANT}\n")
+def test_what_became_of_an_injected_fault_is_said(
+    run: Run, tmp_path: Path, only: str, fault: str, result: str, code: int
+) -> None:
+    (tmp_path / "fault.py").write_text("")
+    write_suite(tmp_path / "suite", SUITE + f"def test_hurt():\n    {FAILS_BY_THE_FAULT}\n")
 
-    status, document = run("--device", "cpu", "--only", only, "--plant", f"{tmp_path / 'plant.py'}:{plant}")
+    status, document = run("--device", "cpu", "--only", only, "--inject", f"{tmp_path / 'fault.py'}:{fault}")
 
-    assert (status, document["plant"]) == (code, result)
+    assert (status, document["fault"]) == (code, result)
     if only == "test_bad":
         assert document["message"].endswith("fails without it too, or is no case: test_bad")
+    if result == "not_exercised":
+        assert document["verdict"] == "not_verified"
+        assert document["message"].startswith("nothing was verified: no case met the injected fault ")
 
 
-def test_a_plants_file_that_is_not_there_is_an_error(run: Run) -> None:
-    status, document = run("--device", "cpu", "--plant", "nowhere.py:fault")
+def test_the_old_name_of_inject_works_and_says_the_new_one(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fault.py").write_text("")
 
-    assert (status, document["plant"]) == (2, "error")
+    status, document = run("--device", "cpu", "--only", "test_good", "--plant", f"{tmp_path / 'fault.py'}:unhit")
+
+    assert "note: --plant is now --inject; the old name goes with the next release" in capsys.readouterr().err
+    assert (status, document["fault"], document["plant"], document["plant_hits"]) == (
+        *(2, "not_exercised", "not_exercised"),
+        document["fault_hits"],
+    )
+    assert document["selection"]["inject"] == document["selection"]["plant"] == f"{tmp_path / 'fault.py'}:unhit"
+
+
+def test_an_injected_faults_file_that_is_not_there_is_an_error(run: Run) -> None:
+    status, document = run("--device", "cpu", "--inject", "nowhere.py:fault")
+
+    assert (status, document["fault"]) == (2, "error")
 
 
 def test_a_recorded_mac_is_diagnosed_and_never_verified(run: Run, tmp_path: Path) -> None:
@@ -223,7 +243,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     program = (
         "import sys; from pathlib import Path\n"
         "from mps_build.cli import main; from mps_build.verify.target import resolve as target\n"
-        "target.make_overlay = lambda interpreter, shop, **_: Path('/')\n"
+        "target.make_overlay = lambda interpreter, store, **_: Path('/')\n"
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )
     options = ["--python", str(python), "--device", "cpu", "--suite", str(tmp_path / "suite")]
@@ -231,8 +251,8 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(overlay))
     argv = [sys.executable, "-c", program, *options]
-    told = (tmp_path / "told").open("w")
-    with told, subprocess.Popen(argv, env=environ(), stdout=told, stderr=subprocess.STDOUT) as process:
+    reported = (tmp_path / "given").open("w")
+    with reported, subprocess.Popen(argv, env=environ(), stdout=reported, stderr=subprocess.STDOUT) as process:
         outcomes = tmp_path / "record" / "test_fake_0.1.outcomes.jsonl"
         wait_until(lambda: outcomes.exists() and '"test_b"' in outcomes.read_text()[200:])
         time.sleep(0.5)
@@ -245,7 +265,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     assert load_record(tmp_path / "record" / "record.json").partial
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _read(path)]
     assert document["hint"].startswith("to go on: nox -s verify_mps -- --python")
-    lines = (tmp_path / "told").read_text().splitlines()
+    lines = (tmp_path / "given").read_text().splitlines()
     assert [
         sum(line.rstrip().endswith("interrupted") for line in lines),
         sum("to go on" in line for line in lines),
@@ -254,7 +274,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     assert resume == str(tmp_path / "record")
 
     (tmp_path / "suite" / "test_fake_0.py").write_text("def test_a(): assert False\ndef test_b(): pass\n")
-    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop, **_: Path("/"))
+    monkeypatch.setattr(target, "make_overlay", lambda interpreter, store, **_: Path("/"))
     again = main("verify_mps", [*options, "--resume", resume])
 
     document = json.loads((tmp_path / "a.json").read_text())

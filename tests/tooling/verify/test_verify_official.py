@@ -65,7 +65,7 @@ def run(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
     path = write_wheel(tmp_path, {}, name="torch-2.15.0-cp311-cp311-macosx_14_0_arm64.whl")
     served = tmp_path / "served"
 
-    def prepare(asked: session.Request, reporter: object) -> session.Official:
+    def prepare(request: session.Request, reporter: object) -> session.Official:
         environment = tmp_path / f"environment-{digest_of(state)[:8]}"
         (environment / "bin").mkdir(parents=True, exist_ok=True)
         if not (environment / "bin/python").exists():
@@ -189,7 +189,7 @@ def test_a_file_is_run_only_if_the_user_says_so(run: Run, tmp_path: Path) -> Non
         (("torch >= 2.14", "--simulated"), "--simulated takes one release"),
         (("nowhere/torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "--simulated", "--trust"), "No such file"),
         (("torch==2.15.0", "--simulated", "--full", "--offline"), "--full, --offline: not for a macOS wheel on Linux"),
-        (("torch==2.15.0", "--simulated", "--plant", "f.py:x"), "--plant: not for a macOS wheel on Linux"),
+        (("torch==2.15.0", "--simulated", "--inject", "f.py:x"), "--inject: not for a macOS wheel on Linux"),
         (("torch==2.15.0", "--simulated", "--source", "tree"), "--source: not for a macOS wheel on Linux"),
         (("torch==2.15.0", "--simulated", "--python", "3.12"), "--python and --simulated exclude each other"),
         (("torch==2.15.0", "--simulated", "--macos", "9.3"), "--macos 9.3: is not a version"),

@@ -167,7 +167,7 @@ def test_a_run_that_answers_as_another_macos_is_not_gone_on_with(run: Run, tmp_p
 def test_a_users_tree_and_what_stands_below_reach_the_builder_the_record_and_the_reports(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tree, asked = tmp_path / "tree", {}
+    tree, given = tmp_path / "tree", {}
     for name in ("aten/src/ATen/native/mps", "aten/src/ATen/mps", "third_party/pybind11"):
         (tree / name).mkdir(parents=True)
     for name in ("aten/src/ATen/native/native_functions.yaml", "third_party/pybind11/CMakeLists.txt", "CMakeLists.txt"):
@@ -176,13 +176,13 @@ def test_a_users_tree_and_what_stands_below_reach_the_builder_the_record_and_the
     plain: Callable[..., Built] = vars(simulated_suites)["provide"]
 
     def provide(version: str, **more: Any) -> Built:
-        asked.update(more)
+        given.update(more)
         return plain(version, **more)
 
     monkeypatch.setattr(simulated_suites, "provide", provide)
     status, document = run("--only", "test_fresh", "--source", str(tree), "--torch", "built")
 
-    assert status == 0 and asked["source"] == tree and asked["torch"] == "built"
+    assert status == 0 and given["source"] == tree and given["torch"] == "built"
     whose = {"source": str(tree), "torch": "built", "official": False}
     assert document["simulated"] == {"release": "2.6.0", "macos": "15.2", **whose}
     assert "as on macOS 15.2, over a torch built from its tree" in " ".join(capsys.readouterr().out.split())
@@ -227,16 +227,16 @@ def test_what_makes_no_sense_is_refused_before_anything_is_built(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_what_is_known_catches_no_plant(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "plant.py").write_text("def reaching(): pass\n")
+def test_what_is_known_catches_no_fault(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "fault.py").write_text("def reaching(): pass\n")
 
-    status, document = run("--only", "test_bug,test_fresh", "--plant", f"{tmp_path / 'plant.py'}:fires")
+    status, document = run("--only", "test_bug,test_fresh", "--inject", f"{tmp_path / 'fault.py'}:fires")
 
-    assert (status, document["plant"]) == (0, "missed")
+    assert (status, document["fault"]) == (0, "missed")
     assert [case["outcome"] for case in document["cases"]] == ["known", "passed"]
 
 
-def test_the_benchmark_counts_what_was_asked_and_what_is_known() -> None:
+def test_the_benchmark_counts_what_ran_and_what_is_known() -> None:
     cases = [
         {"id": "a", "layer": "drawn", "outcome": "passed"},
         {"id": "b", "layer": "drawn", "outcome": "skipped"},

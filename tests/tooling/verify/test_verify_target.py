@@ -217,10 +217,10 @@ def test_what_is_no_requirement_of_torch_is_refused(text: str) -> None:
         VerifyRequest(target=text).requirement  # noqa: B018
 
 
-@pytest.mark.parametrize("plant", ["fault.py", ":fault", "nowhere.py:fault"])
-def test_a_plant_that_cannot_be_loaded_is_refused_before_anything_is_made(plant: str) -> None:
-    with pytest.raises(UsageError, match="--plant"):
-        VerifyRequest(plant=plant).check_plant()
+@pytest.mark.parametrize("fault", ["fault.py", ":fault", "nowhere.py:fault"])
+def test_a_fault_that_cannot_be_loaded_is_refused_before_anything_is_made(fault: str) -> None:
+    with pytest.raises(UsageError, match="--inject"):
+        VerifyRequest(fault=fault).check_fault()
 
 
 def test_nothing_that_changes_results_reaches_the_suite() -> None:

@@ -1,4 +1,4 @@
-"""Processes times threads never exceed the cores: what each process is told, what the record keeps, what is slow."""
+"""Processes times threads never exceed the cores: what each process is given, what the record keeps, what is slow."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mps_build.verify.verification import RunContext
 from rich.console import Console as RichConsole
 
 GIB = 1 << 30
-# Plays torch and its suite: it writes what it is told, and answers one case.
+# Plays torch and its suite: it writes what it is given, and answers one case.
 CHILD = """#!/bin/sh
 outcomes= shard=0
 while [ $# -gt 0 ]; do
@@ -41,7 +41,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 echo "$OMP_NUM_THREADS $MKL_NUM_THREADS $OPENBLAS_NUM_THREADS $VECLIB_MAXIMUM_THREADS $DEVICE_SUITE_THREADS \
-$TORCHINDUCTOR_COMPILE_THREADS" >>FOLDER/told
+$TORCHINDUCTOR_COMPILE_THREADS" >>FOLDER/given
 cat >>"$outcomes" <<EVENTS
 {"event": "session", "threads": ${OMP_NUM_THREADS:-64}}
 {"event": "collected", "ids": ["case-$shard"], "files": ["test_smoke_a.py"]}
@@ -63,7 +63,7 @@ def fake_torch(folder: Path) -> Path:
 def ask(
     folder: Path, monkeypatch: pytest.MonkeyPatch, cores: int, request: VerifyRequest, environ: dict[str, str]
 ) -> tuple[list[int], Concurrency, str]:
-    """Return the threads that each process was told, what the record says of them, and what was printed."""
+    """Return the threads that each process was given, what the record says of them, and what was printed."""
     monkeypatch.setattr(device_suite, "usable_cores", lambda: cores)
     monkeypatch.setattr(device_suite, "total_bytes", lambda: 512 * GIB)
     monkeypatch.setattr(device_suite, "judge_text_on", lambda host, torch: judge_text)
@@ -89,7 +89,7 @@ def ask(
     suite = DeviceSuite(request)
     suite.files = (folder / "test_smoke_a.py",)
     suite.run(context)
-    rows = [line.split() for line in (folder / "told").read_text().splitlines()]
+    rows = [line.split() for line in (folder / "given").read_text().splitlines()]
     assert all(len(row) == ALL and len(set(row)) == 1 for row in rows), rows
     together = builder.concurrency_of(context.run)
     assert together is not None
@@ -111,13 +111,13 @@ def ask(
         ("cuda", 64, 8, 8),
     ],
 )
-def test_each_process_is_told_its_share(
+def test_each_process_gets_its_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, cores: int, processes: int, threads: int
 ) -> None:
-    told, together, printed = ask(tmp_path, monkeypatch, cores, VerifyRequest(device=device), {})
+    reported, together, printed = ask(tmp_path, monkeypatch, cores, VerifyRequest(device=device), {})
 
-    assert told == [threads] * processes
-    assert sum(told) <= cores
+    assert reported == [threads] * processes
+    assert sum(reported) <= cores
     assert together == Concurrency(cores=cores, processes=processes, threads=threads)
     assert (f"{processes} processes, {threads} thread" in printed) == (processes > 1)
 
@@ -140,9 +140,9 @@ def test_what_the_user_set_stays(
     processes: int,
     threads: int,
 ) -> None:
-    told, together, _ = ask(tmp_path, monkeypatch, 16, request_, environ)
+    reported, together, _ = ask(tmp_path, monkeypatch, 16, request_, environ)
 
-    assert told == [threads] * processes
+    assert reported == [threads] * processes
     assert together == Concurrency(cores=16, processes=processes, threads=threads)
 
 
@@ -183,7 +183,7 @@ def _quota_of_two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("quota_of_two")
-def test_a_simulated_program_is_told_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulated_program_gets_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, str]] = []
 
     def simulated_environ(built: object, *, environ: dict[str, str], **_: object) -> dict[str, str]:
@@ -205,18 +205,18 @@ def test_a_simulated_program_is_told_the_quota(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("quota_of_two")
-def test_a_question_of_bisect_is_told_the_quota(tmp_path: Path) -> None:
-    argv = ("sh", "-c", f'echo "$OMP_NUM_THREADS" >{tmp_path}/told')
-    asked = answers.Predicate(argv=argv, seconds=30, log=tmp_path / "log", environ=os.environ)
+def test_a_question_of_bisect_gets_the_quota(tmp_path: Path) -> None:
+    argv = ("sh", "-c", f'echo "$OMP_NUM_THREADS" >{tmp_path}/given')
+    predicate = answers.Predicate(argv=argv, seconds=30, log=tmp_path / "log", environ=os.environ)
 
-    assert asked.ask(Prepared(subject="2.6.0")).word == "good"
-    assert (tmp_path / "told").read_text() == "2\n"
+    assert predicate.ask(Prepared(subject="2.6.0")).word == "good"
+    assert (tmp_path / "given").read_text() == "2\n"
 
 
 @pytest.mark.usefixtures("quota_of_two")
 def test_processes_of_upstream_tests_share_the_cores(tmp_path: Path) -> None:
     child = tmp_path / "python"
-    child.write_text(f'#!/bin/sh\necho "$OMP_NUM_THREADS" >>{tmp_path}/told\nexit 3\n')
+    child.write_text(f'#!/bin/sh\necho "$OMP_NUM_THREADS" >>{tmp_path}/given\nexit 3\n')
     child.chmod(0o755)
     (tmp_path / "test").mkdir()
     request = UpstreamRequest(
@@ -231,7 +231,7 @@ def test_processes_of_upstream_tests_share_the_cores(tmp_path: Path) -> None:
     with pytest.raises(OwnFault):
         run_upstream(request)
 
-    assert set((tmp_path / "told").read_text().split()) == {"1"}
+    assert set((tmp_path / "given").read_text().split()) == {"1"}
 
 
 # The progress line.
@@ -307,8 +307,8 @@ def test_the_likely_cause_is_named(together: Concurrency | None, load: Load, sai
 TORCH = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
 
 
-@pytest.mark.skipif(not TORCH, reason="needs torch: nox -s tests_torch")
-def test_torch_has_the_threads_that_its_process_is_told(tmp_path: Path) -> None:
+@pytest.mark.skipif(not TORCH, reason="needs torch: nox -s tests -- --tier torch")
+def test_torch_has_the_threads_that_its_process_is_given(tmp_path: Path) -> None:
     from mps_build.verify.suite.driver import run_suite
     from mps_build.verify.suite.request import SuiteRequest
 

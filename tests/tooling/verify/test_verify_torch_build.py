@@ -1,4 +1,4 @@
-"""Which build of torch is fetched: one for the CPU where there is one, and what it brings is told before."""
+"""Which build of torch is fetched: one for the CPU where there is one, and what it brings is said before."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from small_wheels import write_wheel
 LARGE = 526_574_961
 
 
-class Told(SilentReporter):
-    """What the user is told, in order."""
+class Reported(SilentReporter):
+    """What the user is shown, in order."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -71,12 +71,12 @@ def write(folder: Path, name: str, version: str, *, needs: Sequence[str] = ()) -
     return write_wheel(folder, files, name=f"{stem}-py3-none-any.whl")
 
 
-def store(cache: Path, settings: Mapping[str, str], *, wants_cuda: bool = False) -> tuple[EnvironmentStore, Told]:
-    told = Told()
+def store(cache: Path, settings: Mapping[str, str], *, wants_cuda: bool = False) -> tuple[EnvironmentStore, Reported]:
+    reported = Reported()
     own = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     environ = {**own, "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_CACHE_DIR": "1", "no_proxy": "127.0.0.1", **settings}
     log = cache.parent / "log"
-    return EnvironmentStore(cache=cache, environ=environ, log=log, reporter=told, wants_cuda=wants_cuda), told
+    return EnvironmentStore(cache=cache, environ=environ, log=log, reporter=reported, wants_cuda=wants_cuda), reported
 
 
 def of(folder: Path) -> dict[str, str]:
@@ -88,35 +88,35 @@ def test_a_build_for_the_cpu_is_taken_where_another_would_come_first(
 ) -> None:
     """pip alone takes +cu130: of two local versions the later in the alphabet."""
     requirement = "torch<2.14,>=2.10"
-    made, told = store(tmp_path / "cache", of(folder))
+    made, reported = store(tmp_path / "cache", of(folder))
 
     assert "2.13.0+cpu" in fetch_wheel(requirement, ours, made).name
     size = sum(path.stat().st_size for path in folder.glob("*") if path.name.startswith(("torch-2.13.0+cpu", "sympy")))
     line = f"torch 2.13.0+cpu: a build for the CPU; 2 packages, {size / 1e6:.1f} MB to fetch; about 0.9 GB on disk"
-    assert told.said.index(line) < told.said.index(f"Fetch {requirement}")
-    assert not any("CUDA" in each for each in told.said)
+    assert reported.said.index(line) < reported.said.index(f"Fetch {requirement}")
+    assert not any("CUDA" in each for each in reported.said)
 
 
-def test_a_build_for_cuda_is_told_before_it_is_fetched_with_the_places_that_have_none_for_the_cpu(
+def test_a_build_for_cuda_is_said_before_it_is_fetched_with_the_places_that_have_none_for_the_cpu(
     tmp_path: Path, folder: Path, ours: Interpreter
 ) -> None:
-    made, told = store(tmp_path / "cache", of(folder))
+    made, reported = store(tmp_path / "cache", of(folder))
 
     assert fetch_wheel("torch==2.14.0", ours, made).name == "torch-2.14.0-py3-none-any.whl"
-    begun = told.said.index("Fetch torch==2.14.0")
-    none, what = told.said[begun - 2 : begun]
+    begun = reported.said.index("Fetch torch==2.14.0")
+    none, what = reported.said[begun - 2 : begun]
     assert none.startswith(f"no torch==2.14.0+cpu, a build for the CPU, in {folder.as_uri()}; ")
     assert what.startswith("torch 2.14.0: a build for CUDA; 2 packages, 4.0 MB to fetch; ")
 
 
 def test_a_build_for_cuda_is_taken_where_it_is_wanted(tmp_path: Path, folder: Path, ours: Interpreter) -> None:
-    made, told = store(tmp_path / "cache", of(folder), wants_cuda=True)
+    made, reported = store(tmp_path / "cache", of(folder), wants_cuda=True)
 
     assert "+cu130" in fetch_wheel("torch==2.13.0", ours, made).name
-    assert not any(each.startswith("no torch") for each in told.said)
+    assert not any(each.startswith("no torch") for each in reported.said)
 
 
-def test_the_size_is_told_where_an_index_has_no_metadata_and_nothing_of_the_file_is_fetched_before(
+def test_the_size_is_said_where_an_index_has_no_metadata_and_nothing_of_the_file_is_fetched_before(
     tmp_path: Path, ours: Interpreter
 ) -> None:
     file, sent = "torch-2.13.0-py3-none-any.whl", []
@@ -126,26 +126,26 @@ def test_the_size_is_told_where_an_index_has_no_metadata_and_nothing_of_the_file
             link = f'<a href="/torch/{file}#sha256={"0" * 64}">{file}</a>'
             page(handler, f"<!DOCTYPE html><html><body>{link}</body></html>".encode())
             return
-        sent.append(list(told.said))
+        sent.append(list(reported.said))
         handler.send_response(200)
         handler.send_header("Content-Length", str(LARGE))
         handler.end_headers()
 
     with served(answer) as (address, _):
-        made, told = store(tmp_path / "cache", {"PIP_INDEX_URL": address, "PIP_RETRIES": "0"})
+        made, reported = store(tmp_path / "cache", {"PIP_INDEX_URL": address, "PIP_RETRIES": "0"})
         with pytest.raises(MpsBuildError):  # the file is cut off
             fetch_wheel("torch==2.13.0", ours, made)
     line = "torch 2.13.0: the index does not tell what it is a build for; 526.6 MB to fetch, and what it needs"
-    assert told.said.index(line) < told.said.index("Fetch torch==2.13.0")
-    assert any(each.startswith(f"no torch==2.13.0+cpu, a build for the CPU, in {address}") for each in told.said)
+    assert reported.said.index(line) < reported.said.index("Fetch torch==2.13.0")
+    assert any(each.startswith(f"no torch==2.13.0+cpu, a build for the CPU, in {address}") for each in reported.said)
     assert line in max(sent, key=len)  # a question, which is cut off before the body, may be noticed last
 
 
 def test_a_bisection_takes_builds_for_the_cpu_too(tmp_path: Path, folder: Path, ours: Interpreter) -> None:
-    told = Told()
+    reported = Reported()
     environ = store(tmp_path, {})[0].environ
     index = Index(arguments=("--no-index", "--find-links", folder.as_uri()), environ=environ)
-    venvs = Venvs(folder=tmp_path, index=index, python_of={"2.13.0": Path(sys.executable)}, reporter=told)
+    venvs = Venvs(folder=tmp_path, index=index, python_of={"2.13.0": Path(sys.executable)}, reporter=reported)
 
     assert "2.13.0+cpu" in venvs.fetch("2.13.0").name
-    assert any(each.startswith("torch 2.13.0+cpu: a build for the CPU; 2 packages") for each in told.said)
+    assert any(each.startswith("torch 2.13.0+cpu: a build for the CPU; 2 packages") for each in reported.said)

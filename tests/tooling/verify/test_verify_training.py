@@ -81,9 +81,9 @@ def test_on_a_right_mac_every_promise_is_verified_and_recorded(run: Run, tmp_pat
     assert {"accelerate-vision-device", "accelerate-two-processes", "transformers-trainer-fallback-losses"} <= set(
         outcomes(document)
     )
-    told = document["environment"]["training"]
-    assert "PyTorch version" in told["accelerate_env"]
-    assert told["accelerate_config"]["use_cpu"] is False
+    reported = document["environment"]["training"]
+    assert "PyTorch version" in reported["accelerate_env"]
+    assert reported["accelerate_config"]["use_cpu"] is False
     assert document["environment"]["removed"] == {"PYTORCH_ENABLE_MPS_FALLBACK": "1"}
     assert load_record(tmp_path / "record" / "record.json").verdict == "verified"
     assert all(document["statement"] in Path(name).read_text() for name in files)
@@ -142,7 +142,7 @@ def test_each_wrong_answer_is_a_regression_by_its_name(run: Run, wrong: dict[str
 
 
 @pytest.mark.slow
-def test_an_abort_costs_one_case_and_the_others_are_asked(run: Run) -> None:
+def test_an_abort_costs_one_case_and_the_others_are_run(run: Run) -> None:
     status, document = run("--only", "transformers-architectures", wrong={"architectures": {"aborts": "two"}})
 
     assert status == 10
@@ -184,7 +184,7 @@ def test_without_mps_nothing_is_verified(run: Run) -> None:
     assert (status, document["verdict"], document["cases"]) == (14, "not_verified", [])
 
 
-def test_one_library_alone_is_asked_and_said(run: Run) -> None:
+def test_one_library_alone_is_tested_and_said(run: Run) -> None:
     _, document = run("--with", "transformers", "--only", "*-generate")
 
     assert document["selection"]["with"] == ["transformers"]
@@ -226,7 +226,7 @@ def test_1_12_is_refused_before_the_machine_is_looked_at(run: Run) -> None:
     assert (status, "82707" in document["message"]) == (2, True)
 
 
-def test_versions_are_not_asked_of_an_environment_that_is_not_ours(run: Run) -> None:
+def test_versions_are_not_chosen_for_an_environment_that_is_not_ours(run: Run) -> None:
     status, document = run("--transformers", "5.23.0")
 
     assert (status, "nothing is installed into" in document["message"]) == (2, True)
@@ -276,31 +276,31 @@ def test_real_weights_are_one_case_more(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_plant_that_is_caught_ends_the_run_there(run: Run, tmp_path: Path) -> None:
-    plant = tmp_path / "fault.py"
-    plant.write_text("def wrong(): ...\n")
+def test_a_fault_that_is_caught_ends_the_run_there(run: Run, tmp_path: Path) -> None:
+    fault = tmp_path / "fault.py"
+    fault.write_text("def wrong(): ...\n")
 
-    chosen = ("--plant", f"{plant}:wrong", "--only", "accelerate-vision")
+    chosen = ("--inject", f"{fault}:wrong", "--only", "accelerate-vision")
 
     status, document = run(*chosen, wrong={"accelerate_vision": {"stays": True}})
 
-    assert (status, document["plant"]) == (10, "caught")
+    assert (status, document["fault"]) == (10, "caught")
     assert list(outcomes(document))[-1] == "accelerate-vision-device"
     status, document = run(*chosen)
-    assert (status, document["plant"], document["verdict"]) == (0, "missed", "rehearsed")
+    assert (status, document["fault"], document["verdict"]) == (0, "missed", "rehearsed")
 
 
 @pytest.mark.slow
-def test_a_workload_that_fails_before_the_plants_first_hit_is_no_catch(run: Run, tmp_path: Path) -> None:
-    plant = tmp_path / "fault.py"
-    plant.write_text("def wrong(): ...\n")
-    chosen = ("--plant", f"{plant}:wrong", "--only", "accelerate-vision,transformers-architectures")
+def test_a_workload_that_fails_before_the_faults_first_hit_is_no_catch(run: Run, tmp_path: Path) -> None:
+    fault = tmp_path / "fault.py"
+    fault.write_text("def wrong(): ...\n")
+    chosen = ("--inject", f"{fault}:wrong", "--only", "accelerate-vision,transformers-architectures")
     own = {"accelerate_vision": {"stays": True, "hits": 0}, "architectures": {"fails": "-one", "hits": 0}}
 
     status, document = run(*chosen, wrong=own)
 
-    # What fails by itself beside a fault that is never met is told, and is no verdict.
-    assert (status, document["plant"]) == (0, "not_exercised")
+    # What fails by itself beside a fault that is never met is said, and is no verdict.
+    assert (status, document["fault"]) == (2, "not_exercised")
     assert "accelerate-vision-device" in document["message"]
     found = outcomes(document)
     assert (found["accelerate-vision-device"], found["transformers-architectures-three"]) == ("failed", "passed")

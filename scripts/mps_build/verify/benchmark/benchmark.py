@@ -56,7 +56,7 @@ class Benchmark:
 
     def __init__(self, request: BenchmarkRequest, console: Console) -> None:
         self.request, self.console = request, console
-        self.builder = RecordBuilder(target=request.asked())
+        self.builder = RecordBuilder(target=request.named_target())
         self.folder = run_folder(request, self.builder.started)
         self.programme = data_root() / "benchmarks" / "device" / "measure.py"
         self.measured = Measured()
@@ -106,7 +106,7 @@ class Benchmark:
                 f"{self.programme}: the measuring program is missing",
                 hint="reinstall mps-build: a file of it is missing",
             )
-        request.check_plant()
+        request.check_fault()
         check_rows(request.only)
         prepared = prepare(
             request, builder=self.builder, folder=self.folder, console=self.console, make_target=self._make_target
@@ -114,7 +114,7 @@ class Benchmark:
         self._resume()
         with self.console.step(f"Time {request.device} against the CPU"), kept_awake():
             self._rows(prepared.target, prepared.host)
-        judged = judge(self._rows_found(), self._flags(), self.measured, device=request.device, plant=request.plant)
+        judged = judge(self._rows_found(), self._flags(), self.measured, device=request.device, fault=request.fault)
         return self._keep(self._benchmark(judged, partial=False))
 
     def _make_target(self, store: EnvironmentStore) -> Target:
@@ -139,7 +139,7 @@ class Benchmark:
                 quick=request.quick,
                 deadline=deadline,
                 only=request.only,
-                plant=request.absolute_plant,
+                fault=request.absolute_fault,
             ),
             self.measured,
             judge_text=judge_text_on(host, self.builder.torch.version),
@@ -148,7 +148,7 @@ class Benchmark:
         self.console.done()
         self.thermal["after"] = thermal_state()
         if self.measured.refused is not None:
-            raise UsageError(f"the measuring program refuses its options: {self.measured.refused}", hint=_PLANTS)
+            raise UsageError(f"the measuring program refuses its options: {self.measured.refused}", hint=_FAULTS)
         if self.measured.broken is not None:
             raise self._broken(self.measured.broken)
 
@@ -200,7 +200,7 @@ class Benchmark:
         rows = self._rows_found()
         states = [self.thermal["before"], *(row.thermal for row in rows), self.thermal["after"]]
         caught = is_caught(rows, self._flags(), measured)
-        planted = bool(request.plant) and not partial
+        is_injected = bool(request.fault) and not partial
         return BenchmarkRecord(
             tool=f"mps-build {__version__}",
             tool_version=__version__,
@@ -229,8 +229,8 @@ class Benchmark:
             sentinel=tuple(measured.sentinel),
             sessions=tuple(self.sessions),
             flags=self._flags(),
-            plant=_plant_result(caught, measured, judged) if planted else None,
-            plant_hits=measured.plant_hits,
+            fault=_fault_result(caught, measured, judged) if is_injected else None,
+            fault_hits=measured.fault_hits,
             notes=(*builder.notes, *measured.notes, *_cpu_notes(_cpu(measured.facts)), *thermal_notes(states)),
             started=builder.started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - builder.began, 2),
@@ -260,7 +260,7 @@ def one_line(row: Mapping[str, Any]) -> str:
     return f"{name}: {ratio['median']:.2f} times the CPU ({ratio['low']:.2f} to {ratio['high']:.2f}){doubts}"
 
 
-_PLANTS = "see docs/verify/plants.md"
+_FAULTS = "see docs/verify/injected_faults.md"
 _PACKAGES = "it needs torch and Python's standard library; `nox -s audit_wheel` tells what is wrong with a wheel"
 
 
@@ -268,12 +268,12 @@ def _verdict(judged: Judged) -> Any:
     return {"verified": "measured", "regressed": "doubtful"}.get(judged.verdict, judged.verdict)
 
 
-def _plant_result(caught: bool, measured: Measured, judged: Judged) -> Any:
+def _fault_result(caught: bool, measured: Measured, judged: Judged) -> Any:
     if measured.refused is not None or (judged.verdict == "not_verified" and not measured.rows):
         return "error"
     if caught:
         return "caught"
-    return "not_exercised" if measured.plant_hits == 0 else "missed"
+    return "not_exercised" if measured.fault_hits == 0 else "missed"
 
 
 def _cpu(facts: Mapping[str, Any]) -> dict[str, Any]:

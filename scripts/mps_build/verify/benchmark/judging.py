@@ -13,7 +13,7 @@ from mps_build.host.probes.observation import observations, values
 from mps_build.host.probes.probers import LiveProber
 from mps_build.host.probes.table import probes_for
 
-from ..verdict import Judged
+from ..verdict import Judged, not_exercised
 from .measuring import Measured
 
 _MODELS = ("resnet50", "vgg16", "decoder", "bert")
@@ -93,10 +93,10 @@ END_OF_INTERRUPTION = Judged(
 )
 
 
-def judge(rows: Sequence[Row], flags: Sequence[Flag], measured: Measured, *, device: str, plant: str | None) -> Judged:
+def judge(rows: Sequence[Row], flags: Sequence[Flag], measured: Measured, *, device: str, fault: str | None) -> Judged:
     """Return the verdict of a run that reached its end: `verified` stands for measured, `regressed` for doubtful."""
     bad = [row for row in rows if row.outcome in BAD]
-    doubted = bad or (plant and is_caught(rows, flags, measured))
+    doubted = bad or (fault and is_caught(rows, flags, measured))
     if doubted:
         names = ", ".join(row.id for row in bad) or "drift alone"
         return Judged(
@@ -115,13 +115,15 @@ def judge(rows: Sequence[Row], flags: Sequence[Flag], measured: Measured, *, dev
             message=f"no row could be measured: {'; '.join(sorted(reasons)) or 'none was chosen'}",
             hint="close other programs; on a small machine choose rows with --only, or take --quick",
         )
-    return Judged(verdict="verified" if device == "mps" and not plant else "rehearsed")
+    if fault and measured.fault_hits == 0:
+        return not_exercised(fault, "row")
+    return Judged(verdict="verified" if device == "mps" and not fault else "rehearsed")
 
 
 def is_caught(rows: Sequence[Row], flags: Sequence[Flag], measured: Measured) -> bool:
-    """Say whether there is a doubt that a plant can have caused: one that comes before its first hit is another's."""
+    """Say whether the injected fault can have caused a doubt: one that comes before its first hit is another's."""
     doubtful = [row.id for row in rows if row.flags or row.outcome in BAD]
-    return any(measured.hits_by_row.get(row) != 0 for row in doubtful) or bool(flags and measured.plant_hits != 0)
+    return any(measured.hits_by_row.get(row) != 0 for row in doubtful) or bool(flags and measured.fault_hits != 0)
 
 
 def run_flags(measured: Measured) -> tuple[Flag, ...]:

@@ -17,7 +17,7 @@ from mps_build.common.process import Command
 from .. import VerifyRequest
 from ..record_builder import RecordBuilder
 from ..suite.child import ChildEnd, run_child
-from ..suite.outcomes import JudgeText, describe_end, last_lines, signal_name
+from ..suite.outcomes import FAULT_EVENTS, JudgeText, describe_end, hits_in, last_lines, signal_name
 from ..suite.request import Limits
 
 # A --quick run stays under three minutes: what is left of them when the machine was looked at and torch imported.
@@ -33,7 +33,7 @@ class BenchmarkRequest(VerifyRequest):
 
     def selection(self) -> dict[str, Any]:
         """Return what was chosen."""
-        return {"quick": self.quick, "only": list(self.only), "plant": self.plant}
+        return {"quick": self.quick, "only": list(self.only), "inject": self.fault}
 
     def statement(self, gpu: Mapping[str, Any]) -> str:
         """Return the first line of every report: what this run can and cannot say."""
@@ -41,8 +41,8 @@ class BenchmarkRequest(VerifyRequest):
         part = "Reduced shapes (--quick): not the announced ones. " if self.quick else ""
         if self.only:
             part += "Chosen rows. "
-        if self.plant:
-            part = f"A fault was planted ({self.plant}). {part}"
+        if self.fault:
+            part = f"A fault was injected ({self.fault}). {part}"
         if self.device == "mps":
             return f"{part}MPS on {name}, against the CPU of this machine." if gpu else f"{part}MPS, not reached."
         if self.device == "cpu":
@@ -71,7 +71,7 @@ class MeasureRequest:
     quick: bool = False
     deadline: float | None = None
     only: tuple[str, ...] = ()
-    plant: str | None = None
+    fault: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Measured:
     facts: dict[str, Any] = field(default_factory=dict)
     sentinel: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    plant_hits: int | None = None
+    fault_hits: int | None = None
     hits_by_row: dict[str, int | None] = field(default_factory=dict)
     refused: str | None = None
     broken: str | None = None
@@ -99,13 +99,13 @@ class Measured:
             self.facts = {key: value for key, value in event.items() if key not in ("event", "output_bytes")}
         elif kind == "sentinel":
             self.sentinel.append({key: event[key] for key in ("seconds", "growth", "drift")})
-        elif kind == "plant" and event.get("hits") is not None:
-            self.plant_hits = (self.plant_hits or 0) + int(event["hits"])
+        elif kind in FAULT_EVENTS and event.get("hits") is not None:
+            self.fault_hits = (self.fault_hits or 0) + int(event["hits"])
         elif kind == "finished" and event.get("id") == "ceilings":
             self.ceilings, self.ceilings_of = dict(event["ceilings"]), dict(event["which"])
         elif kind == "finished" and "row" in event:
             self.rows[str(event["id"])] = dict(event["row"])
-            self.hits_by_row[str(event["id"])] = event.get("plant_hits")
+            self.hits_by_row[str(event["id"])] = hits_in(event)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ def _command(request: MeasureRequest, measured: Measured, outcomes: Path, lower:
     argv += ["--skip", ",".join(measured.rows)] if measured.rows else []
     argv += ["--lower", ",".join(f"{row}={number}" for row, number in lower.items())] if lower else []
     argv += ["--ceilings", json.dumps(measured.ceilings)] if measured.ceilings else []
-    argv += ["--plant", request.plant] if request.plant else []
+    argv += ["--inject", request.fault] if request.fault else []
     return Command(argv=tuple(argv), cwd=request.folder, environ=request.environ)
 
 
@@ -222,16 +222,16 @@ _CIRCUMSTANCES = "circumstances.json"
 
 def circumstances(builder: RecordBuilder, request: BenchmarkRequest, programme: Path) -> dict[str, Any]:
     """Return what must be equal for rows of two sessions to stand in one record."""
-    wheel, plant = builder.torch.wheel, request.plant
+    wheel, fault = builder.torch.wheel, request.fault
     return {
-        "target": {**request.asked(), "sha256": wheel.sha256 if wheel else None},
+        "target": {**request.named_target(), "sha256": wheel.sha256 if wheel else None},
         "torch": [builder.torch.version, builder.torch.commit],
         "python": [builder.python.executable, builder.python.version] if builder.python else None,
         "device": [request.device, builder.gpu.get("name")],
         "macos": builder.host.get("macos"),
         "environment": dict(builder.environment.get("kept", {})),
         "selection": request.selection(),
-        "plant": _digest([Path(plant.rpartition(":")[0])]) if plant else None,
+        "inject": _digest([Path(fault.rpartition(":")[0])]) if fault else None,
         "programme": _digest(sorted(programme.parent.rglob("*.py"))),
     }
 

@@ -26,7 +26,7 @@ from .runner import Answer, Prepared
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseJudge:
-    """Asks one case (or a pattern's cases); a known issue is as bad as a new one here."""
+    """Runs one case (or a pattern's cases); a known issue is as bad as a new one here."""
 
     case: str
     device: str
@@ -78,7 +78,7 @@ def answer_of(cases: Iterable[Case]) -> Answer:
             return Answer(word="timeout", reason=f"{case.id}: {case.reason or 'no answer in time'}")
     if any(case.outcome in ("passed", "unexpected_pass") for case in cases):
         return Answer(word="good")
-    return Answer(word="skip", reason=next((case.reason or "skipped" for case in cases), "no case was asked"))
+    return Answer(word="skip", reason=next((case.reason or "skipped" for case in cases), "no case was run"))
 
 
 def _line(error: MpsBuildError) -> str:
@@ -108,7 +108,7 @@ def split_command(text: str, option: str) -> tuple[str, ...]:
 class Predicate:
     """A command that tells good (0) from bad (1 to 124) and from what cannot be tested (125).
 
-    `python` on its PATH is that of the version asked; MPS_BUILD_PYTHON and MPS_BUILD_SUBJECT name it and the subject.
+    `python` on its PATH is that of the tested version; MPS_BUILD_PYTHON and MPS_BUILD_SUBJECT name it and the subject.
     """
 
     argv: tuple[str, ...]

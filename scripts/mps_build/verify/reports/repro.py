@@ -118,8 +118,8 @@ def _effect(case: Case) -> str:
 
 
 def _caveat(record: Record) -> str:
-    """Return what a reader upstream must know first: a rehearsal, a simulated device, or a planted fault."""
-    is_plain = record.device == "mps" and record.simulated is None and not record.selection.get("plant")
+    """Return what a reader upstream must know first: a rehearsal, a simulated device, or an injected fault."""
+    is_plain = record.device == "mps" and record.simulated is None and not record.selection.get("inject")
     return "" if is_plain else record.statement
 
 

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from mps_build.common.records.device_record import FAILED, Case, Estimate, Result
 
-from .child import SUMMARY, Alone, ChildEnd, ask_alone, run_child
+from .child import SUMMARY, Alone, ChildEnd, run_alone, run_child
 from .outcomes import (
+    FAULT_EVENTS,
     WHERE,
     JudgeText,
     OnCase,
@@ -23,6 +24,7 @@ from .outcomes import (
     case_of_event,
     describe_end,
     finding_of_event,
+    hits_in,
     is_orderly,
     known_death,
     last_lines,
@@ -32,10 +34,10 @@ from .request import SuiteRequest, layer_of, suite_command
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
-# Beside the file of outcomes: how often the plant has fired, in 8 bytes (tests/device/engine/plants.py).
+# Beside the file of outcomes: how often the fault has fired, in 8 bytes (tests/device).
 HITS_SUFFIX = ".hits"
-# How often the CPU is asked whether it dies in a case too. Where it is the device, it has died once: a kernel that
-# reads memory which is not its own does not die each time.
+# How often a case is tried on the CPU, whether it dies there too. Where that is the device, it has died once: a kernel
+# that reads memory which is not its own does not die each time.
 _TRIES = {"cpu": 3}
 
 
@@ -51,10 +53,10 @@ def run_suite(
 
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
-    then named. With `jobs` there are several such processes, each with its part of the cases; a plant and a run that
-    is resumed have one. With a plant the run stops at the first case that fails with a hit in it and passes without
-    the plant. It also stops where the machine is at fault. A case in which the CPU dies too has no reference: it is
-    skipped.
+    then named. With `jobs` there are several such processes, each with its part of the cases; there is one where a
+    fault is injected or a run is resumed. With a fault the run stops at the first case that fails with a hit in it and
+    passes without it. It also stops where the machine is at fault. A case in which the CPU dies too has no reference:
+    it is skipped.
     """
     run = run or SuiteRun()
     request.folder.mkdir(parents=True, exist_ok=True)
@@ -62,9 +64,9 @@ def run_suite(
     known.write_text(json.dumps(list(request.known), indent=1), encoding="utf-8")
 
     def part(request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool]) -> None:
-        _run_part(_Asked(request, known, judge_text, on_case, is_stopped, estimates, end), run)
+        _run_part(_Part(request, known, judge_text, on_case, is_stopped, estimates, end), run)
 
-    beside = request.jobs > 1 and request.plant is None and not run.cases
+    beside = request.jobs > 1 and request.fault is None and not run.cases
     estimates = Estimates(request.jobs if beside else 1, on_estimate)
     end = time.monotonic() + request.seconds if request.seconds else None
     if beside:
@@ -75,8 +77,8 @@ def run_suite(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the children of a run are asked, and who hears of it."""
+class _Part:
+    """One part of a run: what its children are to do, and who hears of it."""
 
     request: SuiteRequest
     known: Path
@@ -87,29 +89,29 @@ class _Asked:
     end: float | None  # when the time of the whole run is over
 
 
-def _run_part(asked: _Asked, run: SuiteRun) -> None:
-    request = asked.request
-    if _GroupRun(asked, request.files, run).go():
+def _run_part(part: _Part, run: SuiteRun) -> None:
+    request = part.request
+    if _GroupRun(part, request.files, run).go():
         return
     for file in request.files:
-        if run.stopped or run.refused or run.caught or asked.is_stopped():
+        if run.stopped or run.refused or run.caught or part.is_stopped():
             break
-        _GroupRun(asked, (file,), run).go()
+        _GroupRun(part, (file,), run).go()
 
 
 class _GroupRun:
     """The files of the suite that share a process, in as many children as it takes."""
 
-    def __init__(self, asked: _Asked, files: tuple[Path, ...], run: SuiteRun) -> None:
-        self._asked, self._request, self._files, self._run = asked, asked.request, files, run
-        self._judge_text, self._on_case = asked.judge_text, asked.on_case
+    def __init__(self, part: _Part, files: tuple[Path, ...], run: SuiteRun) -> None:
+        self._part, self._request, self._files, self._run = part, part.request, files, run
+        self._judge_text, self._on_case = part.judge_text, part.on_case
         self._layer = layer_of(files[0])
         self._name = files[0].stem if len(files) == 1 else "suite"
         self._file_name = "-".join((self._name, *self._request.shard.split("/")[:1])).rstrip("-")
         self._expected: list[str] | None = None
         self._seen: dict[str, None] = {}
         self._file_of: dict[str, str] = {}
-        # Of the plant, in this child: so far, and before the case. None: the file does not count, or says nothing.
+        # Of the fault, in this child: so far, and before the case. None: the file does not count, or says nothing.
         self._hits: int | None = None
         self._hits_before: int | None = None
         self._outcomes = self._request.folder / f"{self._file_name}.outcomes.jsonl"
@@ -125,7 +127,7 @@ class _GroupRun:
         after: str | None = None
         first = 1 + len(list(self._request.folder.glob(f"{self._file_name}.*.outcomes.jsonl")))
         for number in range(first, 1_000_000):
-            if self._asked.end is not None and time.monotonic() >= self._asked.end:
+            if self._part.end is not None and time.monotonic() >= self._part.end:
                 self._is_time_over = True
                 break
             bad = self._run.bad + self._run.own
@@ -133,7 +135,7 @@ class _GroupRun:
             if self._is_estimating and end.cut != "stopped" and not is_orderly(end):
                 self._estimates = False  # it died before its first case, in none of them
                 continue
-            if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.plant is None:
+            if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.fault is None:
                 return False
             self._hear(end, bad)
             if end.cut == "stopped":
@@ -147,7 +149,7 @@ class _GroupRun:
         return True
 
     def _take_up(self) -> None:
-        """Leave out what a run that is resumed has asked: processes beside each other leave gaps in the order."""
+        """Leave out what a run that is resumed has done: processes beside each other leave gaps in the order."""
         names = {file.name for file in self._files}
         before = [case for case in self._run.cases if case.file in names]
         self._seen |= {case.id: None for case in before}
@@ -168,7 +170,7 @@ class _GroupRun:
         """Say of each case that nobody spoke of that it was left: it must not look like one that was never there."""
         left = [case_id for case_id in self._expected or () if case_id not in self._seen]
         if self._is_time_over:
-            self._run.not_asked += len(left)
+            self._run.not_run += len(left)
             return
         for case_id in left:
             self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite reported no outcome"))
@@ -185,13 +187,13 @@ class _GroupRun:
         self._uncollected = False
         self._hits = self._hits_before = self._suspect = None
         self._outcomes = request.folder / f"{name}.outcomes.jsonl"
-        if self._asked.end is not None:
-            request = replace(request, seconds=max(self._asked.end - time.monotonic(), 0.1))
+        if self._part.end is not None:
+            request = replace(request, seconds=max(self._part.end - time.monotonic(), 0.1))
         self._is_estimating = False
         command = suite_command(
             request,
             self._files_from(after),
-            known=self._asked.known,
+            known=self._part.known,
             outcomes=self._outcomes,
             after=after,
             done=self._done,
@@ -204,7 +206,7 @@ class _GroupRun:
             limits=request.limits,
             on_event=self._on_event,
             on_output=self._judge_output,
-            is_stopped=self._asked.is_stopped,
+            is_stopped=self._part.is_stopped,
         )
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
@@ -214,10 +216,10 @@ class _GroupRun:
             self._is_estimating = False
         elif kind == "estimate":
             self._is_estimating = False
-            self._asked.estimates.take(event)
+            self._part.estimates.take(event)
         elif kind == "time_over":
             self._is_time_over = True
-        self._hits = event.get("plant_hits", self._hits)
+        self._hits = hits_in(event, otherwise=self._hits)
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
             self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
@@ -228,7 +230,7 @@ class _GroupRun:
             self._run.threads = max(self._run.threads or 0, threads)
         elif kind == "uncollected":
             self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))
-        elif kind == "plant" and event.get("hits") is not None:
+        elif kind in FAULT_EVENTS and event.get("hits") is not None:
             self._count_hits(int(event["hits"]))
         elif kind == "finished":
             if found := finding_of_event(event):
@@ -237,12 +239,12 @@ class _GroupRun:
 
     def _count_hits(self, hits: int) -> None:
         self._hits = hits
-        self._run.plant_hits = (self._run.plant_hits or 0) + hits
+        self._run.fault_hits = (self._run.fault_hits or 0) + hits
 
     def _take_hits_of_the_dead(self) -> None:
-        """Read how often the plant had fired when the process died; unknown where its file does not count."""
+        """Read how often the fault had fired when the process died; unknown where its file does not count."""
         file = self._outcomes.with_suffix(HITS_SUFFIX)
-        if self._request.plant is None:
+        if self._request.fault is None:
             return
         if file.is_file():
             self._count_hits(int.from_bytes(file.read_bytes()[:8], sys.byteorder))
@@ -262,9 +264,9 @@ class _GroupRun:
         self._on_case(self._run, case)
 
     def _count_bad(self, case: Case) -> None:
-        """Count a case that did not end well, and suspect the plant where it had a hit in it, or nobody counts."""
+        """Count a case that did not end well, and suspect the fault where it had a hit in it, or nobody counts."""
         self._run.bad += 1
-        if self._request.plant is not None and not case.is_event and not self._suspect:
+        if self._request.fault is not None and not case.is_event and not self._suspect:
             hit = self._hits is None or self._hits != (self._hits_before or 0)
             self._suspect = case.id if hit else None
 
@@ -288,7 +290,7 @@ class _GroupRun:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
         if self._is_time_over and end.running is None:
             return None
-        # 4 is pytest's "usage error": the suite refuses its options, the plant above all.
+        # 4 is pytest's "usage error": the suite refuses its options, a fault that cannot be loaded above all.
         if end.exit == 4 and not end.cases:
             self._run.refused = last_lines(end.output)
             return None
@@ -296,7 +298,7 @@ class _GroupRun:
             self._take_hits_of_the_dead()
             self._add(self._without_reference(self._left_behind(end, end.running)))
         if self._suspect is not None:
-            self._run.caught = self._ask_alone(self._suspect, self._request.device).passed
+            self._run.caught = self._run_alone(self._suspect, self._request.device).passed
             if self._run.caught:
                 return None
         if end.running is not None or end.left_after is not None or self._suspect is not None:
@@ -306,8 +308,8 @@ class _GroupRun:
             what = "collection" if last is None else "end" if end.finished else "between cases"
             said = f": {last_lines(end.output)}" if end.output.strip() else ""
             reason = f"{describe_end(end)}, {WHERE[what]}{said}"
-            if self._request.plant is not None and last is None:
-                self._run.refused = reason  # a plant that cannot even be loaded was caught by nobody
+            if self._request.fault is not None and last is None:
+                self._run.refused = reason  # an injected fault that cannot even be loaded was caught by nobody
                 return None
             self._add(
                 Case(
@@ -337,26 +339,26 @@ class _GroupRun:
 
     def _without_reference(self, case: Case) -> Case:
         """Return a case that ended its process; where the CPU's ends there too, without a reference: skipped."""
-        if case.outcome not in FAILED or self._run.stopped or self._asked.is_stopped():
+        if case.outcome not in FAILED or self._run.stopped or self._part.is_stopped():
             return case
         for _ in range(_TRIES.get(self._request.device, 1)):
-            cpu = self._ask_alone(case.id, "cpu")
+            cpu = self._run_alone(case.id, "cpu")
             if cpu.died:
                 reason = f"no reference: this torch's CPU fails in this case by itself: {describe_end(cpu.end)}"
                 self._run.notes.append(f"{case.id}: {reason}")
                 return case.model_copy(update={"outcome": "skipped", "reason": reason})
         return case
 
-    def _ask_alone(self, case_id: str, device: str) -> Alone:
+    def _run_alone(self, case_id: str, device: str) -> Alone:
         name = self._file_of.get(case_id, self._files[0].name)
-        return ask_alone(
+        return run_alone(
             self._request,
             case_id,
             next(file for file in self._files if file.name == name),
             device=device,
-            known=self._asked.known,
+            known=self._part.known,
             name=f"{self._file_name}-alone",
-            is_stopped=self._asked.is_stopped,
+            is_stopped=self._part.is_stopped,
         )
 
     def _error_of(self, end: ChildEnd) -> dict[str, Any]:
@@ -433,8 +435,8 @@ def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case:
 
     def one(number: int) -> None:
         limits = replace(request.limits, memory_bytes=request.limits.memory_bytes // request.jobs)
-        asked = replace(request, jobs=1, shard=f"{number}/{request.jobs}", limits=limits)
-        run_part(asked, parts[number], heard, stop.is_set)
+        own = replace(request, jobs=1, shard=f"{number}/{request.jobs}", limits=limits)
+        run_part(own, parts[number], heard, stop.is_set)
         if parts[number].stopped or parts[number].refused:
             stop.set()
 
@@ -458,7 +460,7 @@ def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
     run.collected = sum(part.collected for part in parts)
     run.own = sum(part.own for part in parts)
     run.faults = sum(part.faults for part in parts)
-    run.not_asked = sum(part.not_asked for part in parts)
+    run.not_run = sum(part.not_run for part in parts)
     run.threads = max((part.threads for part in parts if part.threads is not None), default=None)
     run.stopped = next((part.stopped for part in parts if part.stopped), None)
     run.refused = next((part.refused for part in parts if part.refused), None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from mps_build.common.records.device_record import Case, Finding, PlantResult, Result
+from mps_build.common.records.device_record import Case, FaultResult, Finding, Result
 
 from .child import ChildEnd
 
@@ -33,9 +33,9 @@ JudgeText = Callable[[str, int | None, str | None], Judgement]
 class SuiteRun:
     """What a run came to; grows while it runs, so that an interruption keeps what there is.
 
-    `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the plant did something.
+    `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the fault did something.
     `own`: cases in which the suite itself failed. `threads`: of a process, as it says; the most of any.
-    `findings`: what failed cases come down to, by name. `not_asked`: cases that were left when the time was over.
+    `findings`: what failed cases come down to, by name. `not_run`: cases that were left when the time was over.
     """
 
     cases: list[Case] = field(default_factory=list)
@@ -43,7 +43,7 @@ class SuiteRun:
     files: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     stopped: str | None = None
-    plant_hits: int | None = None
+    fault_hits: int | None = None
     caught: bool = False
     refused: str | None = None
     bad: int = 0
@@ -51,21 +51,23 @@ class SuiteRun:
     faults: int = 0
     threads: int | None = None
     findings: dict[str, Finding] = field(default_factory=dict)
-    not_asked: int = 0
+    not_run: int = 0
 
-    def plant_result(self) -> PlantResult:
-        """Return what became of the plant: one that never fired was not missed, it was not asked."""
+    def fault_result(self) -> FaultResult:
+        """Return what became of the fault: one that never fired was not missed: it was not exercised."""
         if self.refused is not None:
             return "error"
         if self.caught:
             return "caught"
-        return "not_exercised" if self.plant_hits == 0 else "missed"
+        return "not_exercised" if self.fault_hits == 0 else "missed"
 
 
 OnCase = Callable[[SuiteRun, Case], None]
 
 
 _RESULTS: tuple[Result, ...] = ("passed", "failed", "known", "unexpected_pass", "skipped", "own_fault")
+# The event that counts an injected fault's hits, and its old name, which another suite (--suite) may have.
+FAULT_EVENTS = ("fault", "plant")
 WHERE = {
     "collection": "before its first case",
     "between cases": "between two cases",
@@ -128,11 +130,17 @@ def case_of_event(event: Mapping[str, Any], layer: str) -> Case:
     )
 
 
+def hits_in(event: Mapping[str, Any], *, otherwise: int | None = None) -> int | None:
+    """Return how often the injected fault had fired when an event was written; `otherwise` where it does not say."""
+    found: int | None = event.get("fault_hits", event.get("plant_hits", otherwise))
+    return found
+
+
 def finding_of_event(event: Mapping[str, Any]) -> Finding | None:
     """Return what a failed case comes down to, where the suite says so."""
-    told = event.get("finding")
+    said = event.get("finding")
     try:
-        return Finding.model_validate(told) if isinstance(told, dict) else None
+        return Finding.model_validate(said) if isinstance(said, dict) else None
     except ValueError:
         return None
 

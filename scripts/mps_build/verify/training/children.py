@@ -12,7 +12,7 @@ from mps_build.common.process import Command
 from mps_build.common.records.device_record import Case, Result
 
 from ..suite.child import ChildEnd, run_child
-from ..suite.outcomes import JudgeText, case_of_event, describe_end, last_lines, signal_name
+from ..suite.outcomes import JudgeText, case_of_event, describe_end, hits_in, last_lines, signal_name
 from ..suite.request import Limits
 from .commands import Bench, run_name
 from .request import Workload
@@ -92,7 +92,7 @@ def _judge(report: ChildReport, end: ChildEnd, text: str, judge_text: JudgeText)
 class CaseRun:
     """Runs the script again behind each case that it did not survive.
 
-    `hits` of the plant, in the child that runs; None: nobody counts them.
+    `hits` of the fault, in the child that runs; None: nobody counts them.
     """
 
     workload: Workload
@@ -134,7 +134,7 @@ class CaseRun:
         elif kind == "started":
             self.running = str(event["id"])
         elif kind == "finished":
-            self.running, self.hits = None, event.get("plant_hits")
+            self.running, self.hits = None, hits_in(event)
             self._add(case_of_event(event, self.workload.part))
 
     def _left_behind(self, report: ChildReport) -> str | None:

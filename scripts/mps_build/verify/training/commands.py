@@ -29,7 +29,7 @@ class Bench:
     device: str
     force_cpu: bool
     config: Path | None = None
-    plant: str | None = None
+    fault: str | None = None
     program: tuple[str, ...] = ()
 
     def with_config(self, config: Path) -> Bench:
@@ -67,7 +67,7 @@ class Bench:
         argv += (str(self.scripts / workload.script), *self._options(workload, run))
         argv += ("--compared", str(COMPARED_STEPS))
         argv += ("--steps", str(workload.steps)) if workload.steps is not None else ()
-        # Trainer is asked by its own argument; Accelerate by its command's.
+        # Trainer takes it as its own argument; Accelerate as its command's.
         argv += ("--force-cpu",) if not workload.launched and self._on_cpu(run) else ()
         if workload is SCRIPT:
             program, *arguments = self.program
@@ -111,7 +111,7 @@ class Bench:
         expected = self.device if run == "device" else "cpu"
         argv: tuple[str, ...] = ("--run", run, "--expect", expected, "--outcomes", str(self.outcomes(workload, run)))
         argv += ("--exchange", str(self.exchange(workload)))
-        return (*argv, "--plant", self.plant) if self.plant and run == "device" else argv
+        return (*argv, "--inject", self.fault) if self.fault and run == "device" else argv
 
 
 def run_name(workload: Workload, run: RunName) -> str:

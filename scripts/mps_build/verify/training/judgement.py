@@ -20,7 +20,7 @@ from .request import Workload
 
 # The CPU's own float32 is unusually good: plain sums elsewhere are up to so many times worse, and right.
 CPU_MULTIPLE = 8.0
-# Of the loss: a hundredfold of what float32 loses on its way through a small network; planted faults begin at 1e-2.
+# Of the loss: a hundredfold of what float32 loses on its way through a small network; injected faults begin at 1e-2.
 LOSS_FLOOR = 1e-3
 # Rounding that grows from step to step must not widen the bound until it holds for anything.
 LOSS_CEILING = 2e-2
@@ -102,8 +102,8 @@ def _device(report: ChildReport, device: str, whose: str) -> Answer:
             return "failed", f"{whose}: {device}'s allocator gave out {given} bytes, the parameters alone are {needed}"
     last = seen[-1]
     given = last.get("allocated_bytes")
-    asked = f"{given} bytes allocated" if given is not None else "this torch's allocator cannot be asked"
-    return "passed", "" if device == "cpu" else f"{last.get('parameter_bytes')} bytes of parameters, {asked}"
+    allocated = f"{given} bytes allocated" if given is not None else "this torch's allocator does not say how much"
+    return "passed", "" if device == "cpu" else f"{last.get('parameter_bytes')} bytes of parameters, {allocated}"
 
 
 def _fallback(run: ChildReport, *, allowed: bool) -> Answer:

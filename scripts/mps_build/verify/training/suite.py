@@ -32,7 +32,7 @@ _HINT = "each run's log and its events lie beside the record; docs/verify/promis
 
 
 class _Stopped(Exception):
-    """The machine is at fault, or the plant is caught: nothing more is to be run."""
+    """The machine is at fault, or the injected fault is caught: nothing more is to be run."""
 
 
 class Training:
@@ -54,7 +54,7 @@ class Training:
         workloads = self.request.workloads()
         self.request.check_weights()
         self.request.check_script()
-        refuse_old_torch(self.table, wanted_version(self.request), self.request.asked_versions)
+        refuse_old_torch(self.table, wanted_version(self.request), self.request.chosen_versions)
         scripts = {workload.script for workload in workloads if workload.script}
         if missing := sorted(name for name in scripts if not (self.root / name).is_file()):
             raise UsageError(
@@ -66,7 +66,7 @@ class Training:
         return prepare_training_target(self.request, store, self.table)
 
     def run(self, context: RunContext) -> None:
-        """Run the workloads in order, until one says that the machine is at fault or a plant is caught."""
+        """Run the workloads in order, until the machine is at fault or the injected fault is caught."""
         home = context.folder / "hf_home"
         home.mkdir(parents=True, exist_ok=True)
         request, program = self.request, self.request.script
@@ -86,7 +86,7 @@ class Training:
             folder=context.folder,
             device=device,
             force_cpu=device == "cpu" and context.host.system == "Darwin",
-            plant=request.absolute_plant,
+            fault=request.absolute_fault,
         )
         session, workloads = _Session(request, context), request.workloads()
         try:
@@ -123,7 +123,7 @@ class _Session:
     # The kinds of workload.
 
     def _accelerate(self, bench: Bench) -> Bench:
-        """Ask the command itself; return the bench with the config that the launches take."""
+        """Run the command itself; return the bench with the config that the launches take."""
         env = capture(bench.env(), timeout_seconds=_COMMAND_SECONDS)
         self._add(judgement.judge_env(env))
         answer = capture(bench.config_default(), timeout_seconds=_COMMAND_SECONDS)
@@ -195,7 +195,7 @@ class _Session:
     # The cases and what the record says of the libraries.
 
     def _add(self, case: Case, *, hits: int | None = None) -> None:
-        """Take a case in; `hits` of the plant, where its process has not told them at its end yet."""
+        """Take a case in; `hits` of the fault, where its process has not yet reported them at its end."""
         row = known_row(case.id, self._known)
         if row is not None and case.outcome in FAILED:
             case = case.model_copy(update={"outcome": "known", "known_issue": str(row["id"])})
@@ -204,13 +204,13 @@ class _Session:
         self.context.run.cases.append(case)
         self.context.run.bad += case.outcome in FAILED
         self.context.on_case(self.context.run, case)
-        if self.request.plant and case.outcome in FAILED and self._is_catch(case, hits):
+        if self.request.fault and case.outcome in FAILED and self._is_catch(case, hits):
             self.context.run.caught = True
             raise _Stopped
 
     def _is_catch(self, case: Case, hits: int | None) -> bool:
-        """Say whether the plant can have done it; a process that died took the count of its hits with it."""
-        return case.outcome != "failed" or (self.context.run.plant_hits if hits is None else hits) != 0
+        """Say whether the fault can have done it; a process that died took the count of its hits with it."""
+        return case.outcome != "failed" or (self.context.run.fault_hits if hits is None else hits) != 0
 
     def _stop_if(self, report: ChildReport) -> None:
         """End the run where the machine is at fault, as the device suite does."""
@@ -219,9 +219,9 @@ class _Session:
             raise _Stopped
 
     def _count_hits(self, report: ChildReport) -> None:
-        for event in report.all("plant"):
+        for event in report.all("fault"):
             if event.get("hits") is not None:
-                self.context.run.plant_hits = (self.context.run.plant_hits or 0) + int(event["hits"])
+                self.context.run.fault_hits = (self.context.run.fault_hits or 0) + int(event["hits"])
 
     def _remember_session(self, report: ChildReport) -> None:
         session = report.last("session")

@@ -265,9 +265,9 @@ def _failures(log: Path) -> Iterator[None]:
 
 def _hint(text: str, log: Path) -> str:
     if "THESE PACKAGES DO NOT MATCH THE HASHES" in text or "Hashes are required" in text:
-        return "the index serves another file than the lock lists: trust neither; see `nox -s lock -- --check`"
+        return "the index serves another file than the lock lists: trust neither; see `nox -s dev -- lock --check`"
     if "No matching distribution" in text or "Could not find a version" in text:
-        return "check the network; with --offline, run once without it; otherwise see `nox -s lock -- --check`"
+        return "check the network; with --offline, run once without it; otherwise see `nox -s dev -- lock --check`"
     return f"the whole output is in {log}"
 
 

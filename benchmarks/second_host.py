@@ -27,9 +27,8 @@ from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.host.triage.tools.sccache import parse_sccache
 from mps_build.wheel_build.compiler_cache.store import choose_store, relayed
-from mps_build.wheel_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe
-from mps_build.wheel_build.rehearsal.objects import draw, read_units
-from mps_build.wheel_build.rehearsal.session import Rehearsal
+from mps_build.wheel_build.rehearsal.linux import clang_toolchain, linux_recipe
+from mps_build.wheel_build.rehearsal.session import Rehearsal, draw, read_units
 from mps_build.wheel_build.rehearsal.source import debian_place, debian_root, debian_tree
 from shared.record import record
 from shared.two_hosts import inside, two_hosts

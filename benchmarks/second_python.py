@@ -33,15 +33,8 @@ from mps_build.wheel_build.artifacts import SourceTree
 from mps_build.wheel_build.backend import build_folder
 from mps_build.wheel_build.rehearsal.chroot import inner_environ
 from mps_build.wheel_build.rehearsal.debian_source import changelog_epoch
-from mps_build.wheel_build.rehearsal.linux_recipe import (
-    RELOCATABLE,
-    clang_toolchain,
-    linux_recipe,
-    overlaid,
-    split_variables,
-)
-from mps_build.wheel_build.rehearsal.objects import draw, read_units
-from mps_build.wheel_build.rehearsal.session import Place, Prepared, Rehearsal
+from mps_build.wheel_build.rehearsal.linux import RELOCATABLE, clang_toolchain, linux_recipe, overlaid, split_variables
+from mps_build.wheel_build.rehearsal.session import Place, Prepared, Rehearsal, draw, read_units
 from mps_build.wheel_build.rehearsal.source import debian_root
 from mps_build.wheel_build.steps import configure as configuring
 from mps_build.wheel_build.steps.compile_wheel import build_command, compile_wheel

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import __version__
-from .commands.shared.catalogue import COMMANDS, TASKS
+from .commands.shared.catalogue import COMMANDS, TASKS, command_line
 from .common.errors import HostError, MpsBuildError, UsageError, reason_of
 from .common.faults import machine_fault
 from .common.result import Result
@@ -161,15 +161,14 @@ def _missing_package(error: ModuleNotFoundError, command: str | None) -> int:
         raise error
     from .common.workspace import CHECKOUT, in_checkout
 
-    session = f"`nox -s {command}` installs what it needs; or " if in_checkout() and command in COMMANDS else ""
+    session = f"`{command_line(command)}` installs what it needs; or " if in_checkout() and command in COMMANDS else ""
     install = f"`{sys.executable} -m pip install {shlex.quote(str(CHECKOUT)) if in_checkout() else 'mps-build'}`"
     print(f"error: this Python lacks the package {error.name}\nhint: {session}{install}", file=sys.stderr)
     return UsageError.exit_code
 
 
 def _to_continue(command: str, arguments: Sequence[str]) -> str:
-    words = f" -- {shlex.join(arguments)}" if arguments else ""
-    return f"what is done is kept; to go on: nox -s {command}{words}"
+    return f"what is done is kept; to go on: {command_line(command, shlex.join(arguments))}"
 
 
 def _unexpected(error: Exception) -> Result:
@@ -231,7 +230,7 @@ def _result_of(error: MpsBuildError, *, hint: str | None = None) -> Result:
 def _next_command(error: MpsBuildError, command: str) -> str:
     """Return what to type after an error that says no more than what is wrong."""
     if isinstance(error, UsageError):
-        return f"`nox -s {command} -- --help` shows its options, with examples"
+        return f"`{command_line(command, '--help')}` shows its options, with examples"
     return "the same command again continues where it stopped; `nox -s support` packs what an issue needs, scrubbed"
 
 

@@ -21,7 +21,7 @@ from mps_build.common.result import Result
 from mps_build.host.recordings.adoption import adopt, expectation_of, faults_of, file_stem, recording_in
 from mps_build.host.recordings.recording import load_document
 
-TASK = ("host", 3)
+TASK = ("repository", 6)
 DOCUMENT = "recording:string expectation:string"
 EXAMPLES = ("mac.json", "mac.json --recipe v2.9.1 --name m3-max-15.3")
 

@@ -28,11 +28,16 @@ from mps_build.common.workspace import Workspace, wheelhouse, work_folder
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 from mps_build.wheel_build.companions.build import CompanionBuild
-from mps_build.wheel_build.companions.companion_plan import CompanionPlan, chosen_companions
 from mps_build.wheel_build.companions.delivery import DeliveredSet, deliver_companions
-from mps_build.wheel_build.companions.projects import PROJECTS
-from mps_build.wheel_build.companions.source import check_choice, parse_sources
-from mps_build.wheel_build.companions.torch_wheel import built_wheel, given_wheel
+from mps_build.wheel_build.companions.plan import (
+    PROJECTS,
+    CompanionPlan,
+    built_wheel,
+    check_choice,
+    chosen_companions,
+    given_wheel,
+    parse_sources,
+)
 from mps_build.wheel_build.compiler_environ import check_path, parse_settings
 from mps_build.wheel_build.planning import check_host, check_places
 from mps_build.wheel_build.steps.finish_wheel import check_delocate

@@ -100,8 +100,8 @@ def run(options: Options, console: Console) -> Result:
 
 def _patches_tried(request: BuildRequest) -> str:
     """Try the patches at the commit; return how it went where they fit, or could not be tried."""
-    from ..wheel_build.patches.at_commit import try_at_commit
     from ..wheel_build.patches.file import read_patch
+    from ..wheel_build.patches.trial import try_at_commit
 
     source = request.source
     own = len(source.patches) - len(source.extra_patches)

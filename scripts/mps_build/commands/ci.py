@@ -41,7 +41,7 @@ from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, loo
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
 from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
-TASK = ("publish", 4)
+TASK = ("repository", 7)
 EXAMPLES = (
     "trust",
     'inputs --ref viable/strict --runner \'["self-hosted","macOS"]\'',

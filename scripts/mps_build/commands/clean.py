@@ -19,7 +19,7 @@ from mps_build.host.disk_usage import Leftover, leftovers
 
 from .shared.options import amount
 
-TASK = ("host", 5)
+TASK = ("host", 4)
 DOCUMENT = "found:array chosen:array freed_bytes:integer"
 EXAMPLES = ("", "work --dry-run", "work --older-than 14", "v2.6.0", "all")
 

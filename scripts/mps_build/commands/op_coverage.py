@@ -45,7 +45,7 @@ from ..inspection.malformed import Malformed
 from .shared.options import add_trust
 from .shared.wheels import find_wheel
 
-TASK = ("inspection", 3)
+TASK = ("inspection", 2)
 DOCUMENT = "facts:object counts:object operators:array ?against:object ?changes:array ?kernel_changes:array"
 EXAMPLES = (
     "v2.6.0 --against v2.15.0",

@@ -47,7 +47,7 @@ from mps_build.publish.index.state import (
     withdraw,
 )
 
-TASK = ("publish", 2)
+TASK = ("publish", 1)
 DOCUMENT = "site:string dry_run:boolean sets:array wheels:array yanked:object deleted:array notes:array"
 EXAMPLES = (
     "wheelhouse --output site",

@@ -27,14 +27,12 @@ from mps_build.common.recipe.catalogue import all_recipes, find_recipe, patches_
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder, work_folder
-from mps_build.wheel_build.mm.check import Report
-from mps_build.wheel_build.mm.check_request import oldest_macos
-from mps_build.wheel_build.mm.patched import check_patches
+from mps_build.wheel_build.mm.check import Report, check_patches, oldest_macos
 from mps_build.wheel_build.patches.file import Patch, read_patch
-from mps_build.wheel_build.patches.survey import Standing, survey
+from mps_build.wheel_build.patches.trial import Standing, survey
 from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
-TASK = ("build", 8)
+TASK = ("repository", 4)
 DOCUMENT = "source:string recipe:string|null patches:array objective_c:array|string"
 EXAMPLES = ("v2.6.0", "main", "work/v2.6.0/source --recipe v2.6.0", "v2.16.0 --recipe v2.15.0")
 REPOSITORY = "https://github.com/pytorch/pytorch.git"

@@ -52,7 +52,9 @@ def run(options: Options, console: Console) -> Result:
         if not options.check:
             write_whole(path, text)
     if options.check and changed:
-        raise UsageError("\n".join([f"out of date: {', '.join(changed)}", *fields]), hint="run `nox -s regenerate`")
+        raise UsageError(
+            "\n".join([f"out of date: {', '.join(changed)}", *fields]), hint="run `nox -s dev -- regenerate`"
+        )
     for field in fields:
         console.print(field)
     console.print(f"{len(changed)} files written" if changed else "everything is up to date")

@@ -40,7 +40,7 @@ from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whol
 
 from .shared.options import count
 
-TASK = ("build", 3)
+TASK = ("without_a_mac", 3)
 DOCUMENT = (
     "recipe:string mode:string tree:string not_proved:array|string cpu_seconds:number tried:array "
     "steps:array ?wheel:string|null ?audit:object ?parity:object"

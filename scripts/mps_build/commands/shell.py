@@ -21,7 +21,7 @@ from mps_build.wheel_build.planning import plan
 
 from .shared.options import add_build_options
 
-TASK = ("build", 5)
+TASK = ("build", 3)
 DOCUMENT = "argv:array cwd:string environment:object"
 EXAMPLES = ("v2.6.0", "v2.6.0 -- cmake --version", "sample -- ninja -C build -t commands")
 

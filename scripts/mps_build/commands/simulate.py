@@ -44,7 +44,7 @@ from mps_build.simulation.session import (
 from .shared.options import add_trust, count
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 
-TASK = ("verify", 0)
+TASK = ("without_a_mac", 1)
 EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "
@@ -77,7 +77,7 @@ class Options(SimulationOptions):
     venv: Path | None
     timing: int | None
     trust: bool
-    interpreter: Path | None
+    interpreter: str | None
     command: tuple[str, ...] = ()
 
 
@@ -108,9 +108,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trust(parser, "run a macOS wheel that is a file, and what the package index serves without a sha256")
     parser.add_argument(
         "--interpreter",
-        metavar="PATH",
-        type=Path,
-        help="a Python for arm64 Linux to run a wheel with (default: Debian's)",
+        metavar="PYTHON",
+        help="what runs a wheel: 3.13, or the path of a Python for arm64 Linux (default: Debian's, 3.11 where it can)",
     )
     parser.usage = f"{parser.prog} [RECIPE] [OPTIONS] [-- PROGRAM ...]"
 
@@ -164,9 +163,9 @@ def _run_wheel(options: Options, console: Console) -> Result:
             f"{', '.join(unfit)}: not for an official wheel",
             hint="packages: `nox -s simulate -- … -- pip install NAME`",
         )
-    interpreter = expanded(options.interpreter) if options.interpreter else None
     ready = official.prepare(
-        official.Request(target=named_wheel(options.recipe), is_trusted=options.trust, interpreter=interpreter), console
+        official.Request(target=named_wheel(options.recipe), is_trusted=options.trust, interpreter=options.interpreter),
+        console,
     )
     release = str(ready.wheel.version)
     if options.command:

@@ -38,7 +38,7 @@ from .shared.kernels import environment, reference_python, require_linux, torch_
 from .shared.options import add_inject, add_trust
 from .shared.wheels import find_installed, find_wheel
 
-TASK = ("inspection", 2)
+TASK = ("without_a_mac", 2)
 EXTRA = "kernels"
 DOCUMENT = (
     "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "

@@ -28,7 +28,7 @@ from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_ch
 from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_receipt, recipe_checks, wheel_checks
 
 _ATTESTED = "an attestation lies beside the wheel"
-TASK = ("publish", 3)
+TASK = ("publish", 2)
 EXTRA = "provenance"
 DOCUMENT = "wheel:string attestation_checked:boolean checks:array"
 EXAMPLES = (

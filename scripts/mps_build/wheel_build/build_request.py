@@ -183,7 +183,7 @@ def gate_of(gate: Gate, *, allow_jit_shaders: bool, without_metal4: bool) -> Gat
 
 
 def local_label(commit: str | None, *, dirty: bool, patched: bool, label: str | None) -> str:
-    """Return the local version of a self-built wheel: what it is made of, in PEP 440's letters.
+    """Return the local version of a self-built wheel: what it is made of, in PEP 440's characters.
 
     >>> local_label("1eba9b3aa3c43f86f4a2c807ac8e12c4a7767340", dirty=False, patched=False, label=None)
     'mps.g1eba9b3'

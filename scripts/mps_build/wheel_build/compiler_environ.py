@@ -46,7 +46,7 @@ def build_environ(
     reasons |= toolchain.reasons
     environ |= extra
     environ |= settings
-    reasons |= dict.fromkeys(settings, "asked for with --set")
+    reasons |= dict.fromkeys(settings, "given with --set")
     return environ, reasons
 
 
@@ -100,7 +100,7 @@ def check_path(path: Path, *, what: str) -> None:
     Raises:
         UsageError: the path holds a semicolon, a line break, or a colon (PATH is split there).
     """
-    bad = next((letter for letter in ";:\n\r\0" if letter in str(path)), None)
+    bad = next((character for character in ";:\n\r\0" if character in str(path)), None)
     if bad:
         raise UsageError(
             f"{what} {str(path)!r} holds {bad!r}: CMake and PATH split there",

@@ -36,8 +36,8 @@ Wrap = Callable[[Command], Command]
 _BUILD = (
     "import build, json, sys; build.ProjectBuilder(sys.argv[1]).build('editable', sys.argv[2], json.loads(sys.argv[3]))"
 )
-# What the project requires at run time. setup.py is asked by `egg_info`, the one question at which PyTorch's does not
-# build all of libtorch first.
+# What the project requires at run time. Of setup.py's commands `egg_info` is the one for which PyTorch's does not build
+# all of libtorch first.
 _REQUIREMENTS = {
     "setuptools": (
         "import json, pathlib, subprocess, sys; from importlib.metadata import PathDistribution as Found\n"
@@ -277,11 +277,11 @@ def create_runtime(
     """
     reporter.started("Create the environment that imports it")
     remove_tree(destination)
-    asking = (builder.argv[0], "-c", _REQUIREMENTS[backend])
-    asked = capture(wrap(Command(argv=asking, cwd=builder.cwd, environ=builder.environ)), timeout_seconds=600)
-    if not asked.ok:
-        raise BuildEnvironmentError(f"the project gives no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")
-    wanted = [each for each in parse_json(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
+    query = (builder.argv[0], "-c", _REQUIREMENTS[backend])
+    answer = capture(wrap(Command(argv=query, cwd=builder.cwd, environ=builder.environ)), timeout_seconds=600)
+    if not answer.ok:
+        raise BuildEnvironmentError(f"the project gives no metadata:\n{answer.stderr[-800:]}", hint=f"see {log}")
+    wanted = [each for each in parse_json(answer.stdout.splitlines()[-1]) if "extra ==" not in each]
     wanted += [f"numpy=={numpy}"] if numpy else []
     python = destination / "bin" / "python"
     options = ("--disable-pip-version-check", "--no-input")
@@ -290,8 +290,16 @@ def create_runtime(
         run_logged(wrap(Command(argv=(str(interpreter), "-m", "venv", str(destination)), environ=environ)), log=log)
         if wanted and not offline:
             own_folder(cache / "wheels")
-            asking = (*limited_pip(python, beside=destination), *options, "download", "-q", "-d", str(wheels), *wanted)
-            run_pip(Command(argv=asking, environ=environ), log=log, tell=reporter.line, wrap=wrap)
+            download = (
+                *limited_pip(python, beside=destination),
+                *options,
+                "download",
+                "-q",
+                "-d",
+                str(wheels),
+                *wanted,
+            )
+            run_pip(Command(argv=download, environ=environ), log=log, tell=reporter.line, wrap=wrap)
         if wanted:
             pip = (str(python), "-m", "pip", *options, "install", "-q", "--no-index", "--find-links", str(wheels))
             run_logged(wrap(Command(argv=(*pip, *wanted), environ=environ)), log=log)

@@ -1,4 +1,4 @@
-"""ConfigureRun + recipe -> passed, or stopped within two minutes: the result of configure against what was asked."""
+"""ConfigureRun + recipe -> passed, or stopped within two minutes: the result of configure against the recipe."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Mismatch:
 
 
 def check_gate(run: ConfigureRun, gate: Gate, *, fresh: bool) -> ConfigureFacts:
-    """Return what configure decided, if it is what the recipe asks.
+    """Return what configure decided, if it is what the recipe requires.
 
     Args:
         fresh: the build folder was made by this very configure: nothing in it can be stale.

@@ -40,5 +40,5 @@ class BuildOptions:
 
     @property
     def chosen_profile(self) -> Profile:
-        """The profile asked for; an editable build is a develop build."""
+        """The requested profile; an editable build is a develop build."""
         return self.profile or ("develop" if self.editable else "release")

@@ -30,8 +30,7 @@ from mps_build.host.requirements.xcode import choose_xcode
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .build_request import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
-from .compiler_cache.launcher import check_settings, find_launcher
-from .compiler_cache.passed_on import check_flags_pass
+from .compiler_cache.launcher import check_flags_pass, check_settings, find_launcher
 from .compiler_cache.store import CacheChoice, choose_store
 from .compiler_environ import check_path, parse_settings
 from .options import BuildOptions

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from ..common.recipe.model import Recipe
+from mps_build.common.recipe.model import Recipe
+
 from .wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 
 Profile = Literal["release", "develop"]

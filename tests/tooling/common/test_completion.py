@@ -93,6 +93,19 @@ def test_an_unknown_shell_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, caps
     assert "supported: bash, zsh" in capsys.readouterr().err
 
 
+def test_the_shells_are_those_of_the_library() -> None:
+    assert list(SHELLS) == shtab.SUPPORTED_SHELLS
+
+
+def test_without_the_library_the_hint_says_how_to_have_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+
+    assert cli.main("completion", ["bash"]) == 2
+    assert "nox -s dev -- completion" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("argument", ["--version", "--help"])
 def test_a_question_about_the_tool_imports_none_of_its_libraries_and_is_quick(argument: str) -> None:
     """At most 0.3 s, in CPU seconds: neighbours on the machine do not lengthen those."""

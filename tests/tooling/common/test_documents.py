@@ -19,9 +19,8 @@ from mps_build.publish.fleet.regressions import decide, look_at_build, look_at_r
 from mps_build.verify.bisection import report as bisection
 from mps_build.verify.bisection.state import State
 from mps_build.verify.reports import bars, benchmark_page, html, markdown, repro
-from mps_build.wheel_build.rehearsal.whole.differences import compared
-from mps_build.wheel_build.rehearsal.whole.parity import WholeParity
-from mps_build.wheel_build.rehearsal.whole.parity_page import parity_page
+from mps_build.wheel_build.rehearsal.whole.comparing import parity_page
+from mps_build.wheel_build.rehearsal.whole.parity import WholeParity, compared
 
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests" / "recorded"
@@ -138,7 +137,7 @@ def of_builds() -> Documents:
             wheel="torch-2.6.0+rehearsal.linux.whl",
             command="nox -s rehearse -- v2.6.0 --darwin --wheel",
             findings=[{"level": "warning", "rule": "M12", "member": EVIL, "evidence": EVIL}],
-            stand_ins={"onnx": 3},
+            fakes={"onnx": 3},
             missing=["distributed"],
         ),
     )

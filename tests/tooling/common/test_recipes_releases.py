@@ -235,4 +235,4 @@ def test_a_page_without_its_marks_is_an_error(text: str) -> None:
 def test_everything_generated_is_up_to_date() -> None:
     stale = [path.name for path, text in generated_files(data_root()) if path.read_text(encoding="utf-8") != text]
 
-    assert not stale, "run `nox -s regenerate`"
+    assert not stale, "run `nox -s dev -- regenerate`"

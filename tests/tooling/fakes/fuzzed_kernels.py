@@ -21,12 +21,11 @@ from mps_build.kernels.execution.examine import Verdict
 from mps_build.kernels.execution.sandbox import SandboxUnavailable
 from mps_build.kernels.execution.servers import Started, servers
 from mps_build.kernels.execution.store import Store
-from mps_build.kernels.execution.taking_turns import Turns
+from mps_build.kernels.execution.worker import Turns
 from mps_build.kernels.machine.checks import Aligned, TimeLimit
 from mps_build.kernels.machine.left import BadReport
 from mps_build.kernels.machine.runtime import load_runtime
-from mps_build.kernels.program.errors import WrongBinding
-from mps_build.kernels.program.launch import Program, Step, input_buffer, output_buffer
+from mps_build.kernels.program.launch import Program, Step, WrongBinding, input_buffer, output_buffer
 from pydantic import ValidationError
 from small_kernels import bitcode, compiled, doubled, floats, pack_floats, summed
 

@@ -20,8 +20,8 @@ from mps_build.kernels.machine.build import build_runtime
 from mps_build.kernels.machine.checks import RunCheck
 from mps_build.kernels.machine.device import Device
 from mps_build.kernels.machine.link import Image
-from mps_build.kernels.machine.ran import Ran
 from mps_build.kernels.machine.runtime import Run, load_runtime
+from mps_build.kernels.machine.troubles import Ran
 from mps_build.kernels.program.launch import Buffer, Program, Step
 from mps_build.kernels.read.host_code import HostCode
 

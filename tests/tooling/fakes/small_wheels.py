@@ -17,10 +17,7 @@ from typing import Any
 
 from mps_build.common.environment import Toolchain
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.wheel_build.companions.companion_plan import CompanionPlan
-from mps_build.wheel_build.companions.projects import PROJECTS
-from mps_build.wheel_build.companions.source import SourceChoice
-from mps_build.wheel_build.companions.torch_wheel import given_wheel
+from mps_build.wheel_build.companions.plan import PROJECTS, CompanionPlan, SourceChoice, given_wheel
 
 ARM64, X86_64 = 0x0100000C, 0x01000007
 COMMIT = "d0f2af8b66b20da4baa50644c0cd3f887a2eae2e"

@@ -35,7 +35,7 @@ print(json.dumps({"cases": cases, "transformations": list(ways), "operators": {
     name: {"dtypes": [str(dtype)[6:] for dtype in one.kinds], "factors": [name.lstrip("@") for name in factors(one)]}
     for name, one in every.items()}}))
 """
-pytestmark = pytest.mark.skipif(not PYTHON, reason="needs a Python with torch: nox -s tests_torch")
+pytestmark = pytest.mark.skipif(not PYTHON, reason="needs a Python with torch: nox -s tests -- --tier torch")
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """Scripts of device cases are run with torch on the CPU: clean and with a fault, cut down and as the suite's frame.
 
 The cases are of all layers; each has an overload whose fault it notices. `MPS_BUILD_TEST_TORCH` or
-`MPS_BUILD_TORCH_PYTHON` names a Python that has torch; `nox -s tests_torch` makes one, and a table of the scripts:
-`MPS_BUILD_REPRO_ROWS` names the folder where each part leaves its rows.
+`MPS_BUILD_TORCH_PYTHON` names a Python that has torch; `nox -s tests -- --tier torch` makes one, and a table of the
+scripts: `MPS_BUILD_REPRO_ROWS` names the folder where each part leaves its rows.
 """
 
 from __future__ import annotations

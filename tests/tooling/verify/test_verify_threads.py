@@ -307,7 +307,7 @@ def test_the_likely_cause_is_named(together: Concurrency | None, load: Load, sai
 TORCH = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
 
 
-@pytest.mark.skipif(not TORCH, reason="needs torch: nox -s tests_torch")
+@pytest.mark.skipif(not TORCH, reason="needs torch: nox -s tests -- --tier torch")
 def test_torch_has_the_threads_that_its_process_is_given(tmp_path: Path) -> None:
     from mps_build.verify.suite.driver import run_suite
     from mps_build.verify.suite.request import SuiteRequest

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mps_build.wheel_build.report.analysis import schedule
-from mps_build.wheel_build.report.graph import longest_path, parse_graph, read_graph, source_root
-from mps_build.wheel_build.report.phases import folder_of, phase_of
+from mps_build.wheel_build.report.analysis import folder_of, phase_of, schedule
+from mps_build.wheel_build.report.ninja_files import longest_path, parse_graph, read_graph, source_root
 
 GRAPH = r"""
 ninja_required_version = 1.5

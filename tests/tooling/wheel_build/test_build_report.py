@@ -13,11 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 from mps_build import cli
-from mps_build.wheel_build.report.analysis import Times, analyse
-from mps_build.wheel_build.report.chart import chart
-from mps_build.wheel_build.report.graph import parse_graph, read_graph
-from mps_build.wheel_build.report.levers import levers, read_results
-from mps_build.wheel_build.report.log import BuildLog, read_log
+from mps_build.wheel_build.report.analysis import Times, analyse, levers, read_results
+from mps_build.wheel_build.report.ninja_files import BuildLog, parse_graph, read_graph, read_log
+from mps_build.wheel_build.report.page import chart
 
 RECORDED = Path(__file__).parents[2] / "recorded" / "ninja_logs"
 NANO = 1_000_000_000
@@ -182,8 +180,8 @@ def test_the_picture_is_sound_svg_with_every_long_step_and_the_critical_path(tmp
 
 
 def test_only_the_last_making_of_a_step_is_outlined() -> None:
-    twice = read(log_text(7, (0, 4000, at(0), "a", "1"), (0, 1000, at(50), "a", "9")))
-    times = analyse(twice, parse_graph("build a: C b\n"))
+    again = read(log_text(7, (0, 4000, at(0), "a", "1"), (0, 1000, at(50), "a", "9")))
+    times = analyse(again, parse_graph("build a: C b\n"))
 
     assert [(placed.step.seconds, placed.is_critical) for placed in times.placed] == [(4.0, False), (1.0, True)]
 

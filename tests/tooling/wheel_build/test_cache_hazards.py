@@ -1,4 +1,4 @@
-"""Wrong objects from a compiler cache, planted: each comes out with the dangerous settings, none with ours."""
+"""Wrong objects from a compiler cache, provoked: each comes out with the dangerous settings, none with ours."""
 
 from __future__ import annotations
 

@@ -16,11 +16,18 @@ from mps_build.wheel_build.mm.diagnostics import (
     newer_than_target,
     read_output,
 )
-from mps_build.wheel_build.mm.guards import Names, function_around, guarded, implied, read_names
-from mps_build.wheel_build.mm.headers import configured
-from mps_build.wheel_build.mm.messages import late_messages, late_selectors, own_selectors
+from mps_build.wheel_build.mm.guards import (
+    Names,
+    function_around,
+    guarded,
+    implied,
+    late_messages,
+    late_selectors,
+    own_selectors,
+    read_names,
+)
 from mps_build.wheel_build.mm.text import blanked, read_source
-from mps_build.wheel_build.mm.tree import find_tree, read_tree, read_wheel_headers
+from mps_build.wheel_build.mm.tree import configured, find_tree, read_tree, read_wheel_headers
 from mps_build.wheel_build.objc.model import load_frameworks
 
 ASK = "is_macos_13_or_newer(MacOSVersion::MACOS_VER_15_0_PLUS)"

@@ -8,7 +8,7 @@ import pytest
 from mm_faults import bare_checker
 from mps_build.wheel_build.mm.compiler import say
 from mps_build.wheel_build.mm.diagnostics import Said
-from mps_build.wheel_build.mm.loops import with_questions
+from mps_build.wheel_build.mm.text import with_questions
 
 
 @pytest.mark.parametrize(
@@ -40,21 +40,21 @@ def test_other_loops_are_left_alone(text: str) -> None:
         ("const NSNumber* x", "const NSNumber*"),
     ],
 )
-def test_the_type_of_the_loops_variable_is_asked_for(head: str, type_: str) -> None:
-    asked = with_questions(f"for ({head} in [self all:in]) {{}}")
-    assert asked is not None
-    assert asked.text.startswith(f"for ({head} in ({{ auto mps_build_all = ( [self all:in]); ")
-    assert f"mps_build_fits<{type_}, decltype(" in asked.text
+def test_the_type_of_the_loops_variable_is_checked(head: str, type_: str) -> None:
+    rewritten = with_questions(f"for ({head} in [self all:in]) {{}}")
+    assert rewritten is not None
+    assert rewritten.text.startswith(f"for ({head} in ({{ auto mps_build_all = ( [self all:in]); ")
+    assert f"mps_build_fits<{type_}, decltype(" in rewritten.text
 
 
 def test_lines_stay_and_columns_are_given_back() -> None:
     text = "é; for (A* x in f(\n  b)) { g(); } h();\n"
-    asked = with_questions(text)
-    assert asked is not None and asked.text.count("\n") == text.count("\n")
+    rewritten = with_questions(text)
+    assert rewritten is not None and rewritten.text.count("\n") == text.count("\n")
 
     def place(line: int, word: str) -> int:
-        of_copy = asked.text.splitlines()[line - 1].encode().index(word.encode()) + 1
-        said = asked.said(Said(file="a.mm", line=line, column=of_copy, kind="error", text="x"))
+        of_copy = rewritten.text.splitlines()[line - 1].encode().index(word.encode()) + 1
+        said = rewritten.said(Said(file="a.mm", line=line, column=of_copy, kind="error", text="x"))
         assert said is not None
         return said.column
 

@@ -1,4 +1,4 @@
-"""check_mm on PyTorch's own files: 0 diagnostics on those of a release, and every planted mistake is found.
+"""check_mm on PyTorch's own files: 0 diagnostics on those of a release, and every injected mistake is found.
 
 The tree is that of `nox -s rehearse -- v2.6.0`, or the one that MPS_BUILD_TREE_2_6_0 names.
 """
@@ -13,8 +13,7 @@ from mm_faults import MORE, PLANTS
 from mps_build.common.cores import usable_cores
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import work_folder
-from mps_build.wheel_build.mm.check import Report, check_files
-from mps_build.wheel_build.mm.check_request import make_checker
+from mps_build.wheel_build.mm.check import Report, check_files, make_checker
 from mps_build.wheel_build.mm.tree import read_tree
 
 pytestmark = [pytest.mark.slow, pytest.mark.zig]
@@ -44,22 +43,22 @@ def test_the_files_of_the_release_have_no_diagnostic(tree: Path, tmp_path: Path)
     assert report.cpu_seconds / len(files) < 5
 
 
-def test_every_planted_mistake_is_found(tree: Path, tmp_path: Path) -> None:
-    planted = {}
+def test_every_injected_mistake_is_found(tree: Path, tmp_path: Path) -> None:
+    changed = {}
     for number, (name, file, old, new, _) in enumerate((*PLANTS, *MORE)):
         text = (tree / "aten/src/ATen" / file).read_text(encoding="utf-8")
         assert old in text, name
         path = tmp_path / f"{number:02}-{Path(file).name}"
         path.write_text(text.replace(old, new), encoding="utf-8")
-        planted[name] = path
-    report = _check(tree, list(planted.values()), tmp_path / "work")
+        changed[name] = path
+    report = _check(tree, list(changed.values()), tmp_path / "work")
     missed = [
         name
-        for (name, *_, words), path in zip((*PLANTS, *MORE), planted.values(), strict=True)
+        for (name, *_, words), path in zip((*PLANTS, *MORE), changed.values(), strict=True)
         if not any(each.file == str(path) and words in each.text for each in report.diagnostics)
     ]
     assert missed == []
-    assert len(planted) == len(PLANTS) + len(MORE) >= 45
+    assert len(changed) == len(PLANTS) + len(MORE) >= 45
 
 
 def test_in_a_new_file_each_wrong_line_is_found_and_no_right_one(tree: Path, tmp_path: Path) -> None:

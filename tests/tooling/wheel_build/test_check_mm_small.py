@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mps_build.cli import main
 from mps_build.common.reporter import SilentReporter
-from mps_build.wheel_build.mm.patched import NOT_WHOLE, check_patches, check_tree_files, mm_files
+from mps_build.wheel_build.mm.check import NOT_WHOLE, check_patches, check_tree_files, mm_files
 from mps_build.wheel_build.patches.file import read_patch
 
 pytestmark = pytest.mark.zig
@@ -30,7 +30,7 @@ RIGHT = """\
 #include <fmt/format.h>
 
 namespace at::native {
-MPSGraphTensor* twice(MPSGraph* graph, MPSGraphTensor* tensor) {
+MPSGraphTensor* doubled(MPSGraph* graph, MPSGraphTensor* tensor) {
   if (is_macos_13_or_newer(MacOSVersion::MACOS_VER_14_0_PLUS)) {
     tensor = [graph realPartOfTensor:tensor name:nil];
   }
@@ -57,7 +57,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "#pragma once\n#include <ATen/mps/MPSDevice.h>\n"
             "#include <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>\n"
         ),
-        f"{OPERATIONS}/Twice.mm": RIGHT,
+        f"{OPERATIONS}/Doubled.mm": RIGHT,
     }
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -74,14 +74,14 @@ def _check(tmp_path: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_a_right_file_of_a_tree_that_was_not_configured(tree: Path, tmp_path: Path) -> None:
-    status, found = _check(tmp_path, str(tree / OPERATIONS / "Twice.mm"))
+    status, found = _check(tmp_path, str(tree / OPERATIONS / "Doubled.mm"))
     assert (status, found["diagnostics"], found["unknown"]) == (0, [], [])
-    assert found["files"] == [f"{OPERATIONS}/Twice.mm"]
+    assert found["files"] == [f"{OPERATIONS}/Doubled.mm"]
     assert (found["recipe"], found["deployment_target"]) == ("v2.6.0", "13.0")
 
 
 def test_mistakes_end_with_8_and_say_where(tree: Path, tmp_path: Path) -> None:
-    file = tree / OPERATIONS / "Twice.mm"
+    file = tree / OPERATIONS / "Doubled.mm"
     file.write_text(RIGHT.replace("secondaryTensor:", "secondTensor:").replace("if (is_macos", "if (!is_macos"))
     status, found = _check(tmp_path, str(file))
     assert status == 8 and found["cause"] == "compile"
@@ -92,7 +92,7 @@ def test_mistakes_end_with_8_and_say_where(tree: Path, tmp_path: Path) -> None:
 
 
 def test_the_target_of_the_recipe_decides_what_needs_a_guard(tree: Path, tmp_path: Path) -> None:
-    file = tree / OPERATIONS / "Twice.mm"
+    file = tree / OPERATIONS / "Doubled.mm"
     file.write_text(RIGHT.replace("if (is_macos", "if (!is_macos"))
     assert _check(tmp_path, str(file))[0] == 8
     assert _check(tmp_path, str(file), "--target", "14.0")[0] == 0
@@ -141,15 +141,15 @@ def test_without_files_the_changed_ones_are_checked(tree: Path, tmp_path: Path) 
         _git(tree, *argv)
     status, found = _check(tmp_path, "--source", str(tree))
     assert status == 2 and "nothing to check" in found["error"]
-    file = tree / OPERATIONS / "Twice.mm"
+    file = tree / OPERATIONS / "Doubled.mm"
     file.write_text(file.read_text().replace("name:nil", "nme:nil"))
     (tree / OPERATIONS / "Added.mm").write_text(RIGHT)
     (tree / "aten/src/ATen/native/metal").mkdir()
     (tree / "aten/src/ATen/native/metal/Old.mm").write_text("#import <UIKit/UIKit.h>\n")
     status, found = _check(tmp_path, "--source", str(tree))
     assert status == 8
-    assert found["files"] == [f"{OPERATIONS}/Added.mm", f"{OPERATIONS}/Twice.mm"]
-    assert {each["file"] for each in found["diagnostics"]} == {f"{OPERATIONS}/Twice.mm"}
+    assert found["files"] == [f"{OPERATIONS}/Added.mm", f"{OPERATIONS}/Doubled.mm"]
+    assert {each["file"] for each in found["diagnostics"]} == {f"{OPERATIONS}/Doubled.mm"}
 
 
 def _git(root: Path, *arguments: str) -> None:
@@ -158,7 +158,7 @@ def _git(root: Path, *arguments: str) -> None:
 
 
 def test_checked_a_third_time_a_file_shares_the_header_too(tree: Path, tmp_path: Path) -> None:
-    file = str(tree / OPERATIONS / "Twice.mm")
+    file = str(tree / OPERATIONS / "Doubled.mm")
     made = []
     for _ in range(4):
         assert _check(tmp_path, file)[0] == 0
@@ -189,7 +189,7 @@ Fixes: B0
 diff --git a/{file} b/{file}
 --- a/{file}
 +++ b/{file}
-@@ -11,3 +11,3 @@ MPSGraphTensor* twice(MPSGraph* graph, MPSGraphTensor* tensor) {{
+@@ -11,3 +11,3 @@ MPSGraphTensor* doubled(MPSGraph* graph, MPSGraphTensor* tensor) {{
    auto name = fmt::format("{{}}", made());
 -  return [graph additionWithPrimaryTensor:tensor secondaryTensor:tensor name:nil];
 +  return [graph {selector}:tensor secondaryTensor:tensor name:nil];
@@ -201,22 +201,22 @@ def test_the_objective_c_of_a_patch_is_checked_on_a_copy(tree: Path, tmp_path: P
     found = {}
     for selector in ("subtractionWithPrimaryTensor", "subtractionWithPrimeTensor"):
         path = tmp_path / f"{selector}.patch"
-        path.write_text(_PATCH.format(file=f"{OPERATIONS}/Twice.mm", selector=selector))
+        path.write_text(_PATCH.format(file=f"{OPERATIONS}/Doubled.mm", selector=selector))
         patch = read_patch(path)
         report = check_patches(tree, [patch], target="13.0", folder=tmp_path / "w", reporter=SilentReporter())
         assert not isinstance(report, str), report
         found[selector] = len(report.diagnostics)
-        assert report.files == (f"{OPERATIONS}/Twice.mm",), "named as in the tree, not as the copy"
-        assert all(each.file == f"{OPERATIONS}/Twice.mm" for each in report.diagnostics)
+        assert report.files == (f"{OPERATIONS}/Doubled.mm",), "named as in the tree, not as the copy"
+        assert all(each.file == f"{OPERATIONS}/Doubled.mm" for each in report.diagnostics)
     assert found == {"subtractionWithPrimaryTensor": 0, "subtractionWithPrimeTensor": 1}
-    assert (tree / OPERATIONS / "Twice.mm").read_text() == RIGHT
+    assert (tree / OPERATIONS / "Doubled.mm").read_text() == RIGHT
     (tree / "CMakeLists.txt").unlink()
     assert check_patches(tree, [patch], target="13.0", folder=tmp_path, reporter=SilentReporter()) == NOT_WHOLE
 
 
 def test_of_patched_files_those_of_mps_are_checked(tree: Path, tmp_path: Path) -> None:
-    names = mm_files([f"{OPERATIONS}/Twice.mm", "aten/src/ATen/native/metal/MetalAten.mm", "c10/util/Half.h"])
-    assert names == (f"{OPERATIONS}/Twice.mm",)
+    names = mm_files([f"{OPERATIONS}/Doubled.mm", "aten/src/ATen/native/metal/MetalAten.mm", "c10/util/Half.h"])
+    assert names == (f"{OPERATIONS}/Doubled.mm",)
     report = check_tree_files(tree, names, target="13.0", folder=tmp_path / "w", reporter=SilentReporter())
     assert not isinstance(report, str) and report.files == names and report.diagnostics == ()
     (tree / "version.txt").unlink()
@@ -226,7 +226,7 @@ def test_of_patched_files_those_of_mps_are_checked(tree: Path, tmp_path: Path) -
 
 
 def test_what_is_missing_is_said(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = str(tree / OPERATIONS / "Twice.mm")
+    file = str(tree / OPERATIONS / "Doubled.mm")
     for arguments, status, words in (
         ((str(tmp_path / "none.mm"),), 2, "is not a file"),
         ((str(tree / "version.txt"),), 2, "is not Objective-C++"),
@@ -253,13 +253,13 @@ def test_a_full_disk_and_a_dead_compiler_are_told(tree: Path, tmp_path: Path, mo
         zig = tmp_path / "zig"
         zig.write_text(f"#!/bin/sh\necho '{text}' >&2\nexit 1\n")
         zig.chmod(0o755)
-        monkeypatch.setattr("mps_build.wheel_build.mm.check_request.find_zig", lambda zig=zig: zig)
-        ended, found = _check(tmp_path, str(tree / OPERATIONS / "Twice.mm"))
+        monkeypatch.setattr("mps_build.wheel_build.mm.check.find_zig", lambda zig=zig: zig)
+        ended, found = _check(tmp_path, str(tree / OPERATIONS / "Doubled.mm"))
         assert (ended, words in found["error"].lower()) == (status, True), found
 
 
 def test_an_interrupted_preparation_leaves_nothing_half_made(tree: Path, tmp_path: Path) -> None:
-    file = str(tree / OPERATIONS / "Twice.mm")
+    file = str(tree / OPERATIONS / "Doubled.mm")
     generator = (tree / "torchgen/gen.py").read_text()
     (tree / "torchgen/gen.py").write_text(f"{generator}\nraise KeyboardInterrupt\n")
     assert _check(tmp_path, file)[0] == 4

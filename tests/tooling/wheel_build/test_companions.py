@@ -16,20 +16,20 @@ from mps_build.common.receipts import Ledger, fingerprint
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
-from mps_build.wheel_build.companions.companion_plan import chosen_companions
-from mps_build.wheel_build.companions.fetch import Sources
-from mps_build.wheel_build.companions.metadata import pin_torch
-from mps_build.wheel_build.companions.projects import PROJECTS
-from mps_build.wheel_build.companions.source import (
+from mps_build.wheel_build.companions.build import Sources, pin_torch
+from mps_build.wheel_build.companions.plan import (
+    PROJECTS,
     SourceChoice,
+    built_wheel,
     check_choice,
     check_tree,
+    chosen_companions,
     copy_tree,
+    given_wheel,
     has_mps_kernels,
     parse_sources,
     tree_digest,
 )
-from mps_build.wheel_build.companions.torch_wheel import built_wheel, given_wheel
 from small_wheels import MAC, RECIPE, plan, torch_wheel, vision_tree
 
 # What a wheel demands of torch.
@@ -98,7 +98,7 @@ def test_every_reason_against_a_torch_is_said_at_once(tmp_path: Path) -> None:
     assert all(said in str(raised.value) for said in ("2.5.1", "linux_x86_64", "Python 3.8", "not a complete zip file"))
 
 
-def test_a_torch_for_another_python_than_asked_for_is_refused(tmp_path: Path) -> None:
+def test_a_torch_for_another_python_than_requested_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is for Python 3.12, --python asks for 3.11"):
         given_wheel(torch_wheel(tmp_path), RECIPE, python="3.11", system="macos")
 
@@ -154,7 +154,7 @@ def test_without_receipts_the_wheelhouse_is_looked_at_and_two_torches_are_not_gu
         (["torchvision="], "is not NAME=PATH"),
         (["torchtext=/x"], "'torchtext' is not built here"),
         (["torchvision=/no/such/place"], "nothing is there"),
-        (["torchvision=https://a.example/a.git", "torchvision=https://b.example/b.git"], "names torchvision twice"),
+        (["torchvision=https://a.example/a.git", "torchvision=https://b.example/b.git"], "names torchvision two times"),
     ],
 )
 def test_a_source_that_cannot_be_is_refused(given: list[str], said: str) -> None:
@@ -289,11 +289,11 @@ def test_a_folder_tells_its_commit_and_what_was_changed_in_it(tmp_path: Path) ->
 
 
 def test_a_companions_version_names_the_torch_it_is_built_for(tmp_path: Path) -> None:
-    asked = plan(tmp_path)
-    folder = replace(asked, sources={"torchvision": SourceChoice(kind="folder", place="/x")})
-    official = replace(asked, torch=replace(asked.torch, version="2.6.0", local=None))
+    requested = plan(tmp_path)
+    folder = replace(requested, sources={"torchvision": SourceChoice(kind="folder", place="/x")})
+    official = replace(requested, torch=replace(requested.torch, version="2.6.0", local=None))
 
-    assert asked.version("torchvision", commit="7af698794e", dirty=False) == "0.21.0+mps.g1eba9b3"
+    assert requested.version("torchvision", commit="7af698794e", dirty=False) == "0.21.0+mps.g1eba9b3"
     assert official.version("torchaudio", commit="d883142", dirty=False) == "2.6.0+mps"
     dirty = folder.version("torchvision", commit="abcdef0123", dirty=True)
     assert dirty == "0.21.0+mps.g1eba9b3.gabcdef0.dirty"
@@ -301,13 +301,13 @@ def test_a_companions_version_names_the_torch_it_is_built_for(tmp_path: Path) ->
 
 
 def test_a_companion_is_told_the_target_and_none_of_torchs_own_settings(tmp_path: Path) -> None:
-    told = {variable.name: variable.value for variable in plan(tmp_path).variables("torchvision")}
+    given = {variable.name: variable.value for variable in plan(tmp_path).variables("torchvision")}
 
-    assert told["MACOSX_DEPLOYMENT_TARGET"] == "13.0" and told["_PYTHON_HOST_PLATFORM"] == "macosx-13.0-arm64"
-    assert told["FORCE_MPS"] == "1" and told["TORCHVISION_USE_PNG"] == "0"
+    assert given["MACOSX_DEPLOYMENT_TARGET"] == "13.0" and given["_PYTHON_HOST_PLATFORM"] == "macosx-13.0-arm64"
+    assert given["FORCE_MPS"] == "1" and given["TORCHVISION_USE_PNG"] == "0"
     audio = {variable.name: variable.value for variable in plan(tmp_path).variables("torchaudio")}
     assert audio["LDFLAGS"] == "-Wl,-rpath,@loader_path" and audio["BUILD_SOX"] == "0"
-    assert not {"USE_MPS", "USE_DISTRIBUTED", "PYTORCH_BUILD_VERSION", "USE_OPENMP"} & told.keys()
+    assert not {"USE_MPS", "USE_DISTRIBUTED", "PYTORCH_BUILD_VERSION", "USE_OPENMP"} & given.keys()
 
 
 @pytest.mark.parametrize("name", ["sample", "nightly"])

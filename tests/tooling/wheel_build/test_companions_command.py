@@ -1,4 +1,4 @@
-"""`build_companions` and `rehearse --companions`: what is refused and when, a dry run, a failed build told."""
+"""`build_companions` and `rehearse --companions`: what is refused and when, a dry run, a failed build explained."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from mps_build.common.process import Command, capture
 from mps_build.host.triage import explain
 from mps_build.wheel_build.companions import smoke
 from mps_build.wheel_build.failure import explained
-from mps_build.wheel_build.rehearsal.companion_parts import complete_torch
-from mps_build.wheel_build.rehearsal.elf import Loads, check_libraries, faults_of
+from mps_build.wheel_build.rehearsal.companions import Loads, check_libraries, complete_torch, faults_of
 from small_wheels import RECIPE, torch_wheel
 
 
@@ -28,10 +27,10 @@ def test_a_failed_build_is_told_with_its_cause_and_a_disk_that_a_compiler_met_fu
     log.write_text("building\nvision.cpp:5:10: fatal error: 'torch/types.h' file not found\n")
     error = CompileError("the build failed (exit 1)", hint="see the log")
 
-    told = explained(error, log, release=RECIPE.release, hint="next: fix it", document={"recipe": "v2.6.0"})
+    error_of = explained(error, log, release=RECIPE.release, hint="next: fix it", document={"recipe": "v2.6.0"})
 
-    assert "fatal error: 'torch/types.h' file not found" in str(told) and told.hint == "next: fix it"
-    assert told.document["recipe"] == "v2.6.0" and told.document["triage"]["first_error"]["line"] == 2
+    assert "fatal error: 'torch/types.h' file not found" in str(error_of) and error_of.hint == "next: fix it"
+    assert error_of.document["recipe"] == "v2.6.0" and error_of.document["triage"]["first_error"]["line"] == 2
     log.write_text("fatal error: error writing x.o: No space left on device\n")
     assert isinstance(explained(error, log, release=None), DiskFull)
     assert explained(error, tmp_path / "no.log", release=None) is error

@@ -1,4 +1,4 @@
-"""A companion wheel: audited with torch outside of it, pinned, and asked to compute."""
+"""A companion wheel: audited with torch outside of it, pinned, and made to compute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mps_build.inspection.audit import Expectation, audit_wheel
 from mps_build.inspection.audit.releases import TORCH_LIBRARIES
 from mps_build.wheel_build.companions import smoke
 from mps_build.wheel_build.companions.delivery import matching_set
-from mps_build.wheel_build.companions.projects import PROJECTS
+from mps_build.wheel_build.companions.plan import PROJECTS
 from small_wheels import plan, torch_wheel
 
 
@@ -79,21 +79,21 @@ def test_a_wheel_without_its_compiled_part_is_named_by_the_pattern_that_nothing_
 
 
 def test_the_pins_hold_this_torch_and_every_companion_that_fits_it_and_no_other(tmp_path: Path) -> None:
-    asked = plan(tmp_path)
-    wheelhouse = asked.wheelhouse
+    requested = plan(tmp_path)
+    wheelhouse = requested.wheelhouse
     fresh = torch_wheel(wheelhouse, "torchvision-0.21.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl")
     torch_wheel(wheelhouse, "torchaudio-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl")
     torch_wheel(wheelhouse, "torchaudio-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl")
     (wheelhouse / "torchaudio-2.5.0-cp312-cp312-macosx_13_0_arm64.whl").write_bytes(b"damaged")
 
-    matched = matching_set(asked, [fresh])
+    matched = matching_set(requested, [fresh])
 
     assert matched.constraints() == (
         "torch==2.6.0+mps.g1eba9b3\ntorchvision==0.21.0+mps.g1eba9b3\ntorchaudio==2.6.0+mps.g1eba9b3\n"
     )
 
 
-def test_a_right_suppression_passes_and_each_planted_fault_is_seen() -> None:
+def test_a_right_suppression_passes_and_each_injected_fault_is_seen() -> None:
     def plain(boxes: list[smoke.Box], scores: list[float], threshold: float) -> list[int]:
         return smoke.kept_boxes(boxes, scores, threshold)
 
@@ -120,7 +120,7 @@ def test_suppression_by_hand() -> None:
     assert smoke.kept_boxes(boxes, [0.5, 0.9, 0.1], 0.95) == [1, 0, 2]
 
 
-def test_a_right_filter_passes_and_each_planted_fault_is_seen() -> None:
+def test_a_right_filter_passes_and_each_injected_fault_is_seen() -> None:
     assert smoke.filtered([1.0, 0.0, 0.0], [1.0, -0.5], [2.0, 0.0]) == [2.0, 1.0, 0.5]
     assert smoke.check_filter(smoke.filtered, where="filter") == 0.0
     with pytest.raises(SystemExit, match="differs from the plain filter"):

@@ -24,9 +24,7 @@ from mps_build.common.errors import AuditRejected, CompileError, SourceError
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace
-from mps_build.wheel_build.companions.companion_plan import CompanionPlan
-from mps_build.wheel_build.companions.source import SourceChoice
-from mps_build.wheel_build.companions.torch_wheel import given_wheel
+from mps_build.wheel_build.companions.plan import CompanionPlan, SourceChoice, given_wheel
 
 RECIPE = find_recipe("v2.6.0")
 PYTHON = f"3.{sys.version_info.minor}"
@@ -91,8 +89,8 @@ setup(name="torchvision", version=os.environ["BUILD_VERSION"], packages=["torchv
 """
 
 
-@pytest.fixture(scope="module", name="asked")
-def _asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[CompanionPlan, Path]:
+@pytest.fixture(scope="module", name="planned")
+def _planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[CompanionPlan, Path]:
     """A plan for torchvision from a tag of a repository, and the folder that all of it lies in."""
     folder = tmp_path_factory.mktemp("companions")
     tree = folder / "vision"
@@ -121,9 +119,9 @@ def _build(plan: CompanionPlan, folder: Path) -> Result:
 
 
 def test_a_companion_is_built_pinned_tried_and_delivered_and_a_second_run_does_nothing(
-    asked: tuple[CompanionPlan, Path],
+    planned: tuple[CompanionPlan, Path],
 ) -> None:
-    plan, folder = asked
+    plan, folder = planned
 
     first = _build(plan, folder).document
 
@@ -150,8 +148,8 @@ def test_a_companion_is_built_pinned_tried_and_delivered_and_a_second_run_does_n
     assert wheel.is_file()
 
 
-def test_a_tree_of_ours_that_was_changed_by_hand_is_refused(asked: tuple[CompanionPlan, Path]) -> None:
-    plan, folder = asked
+def test_a_tree_of_ours_that_was_changed_by_hand_is_refused(planned: tuple[CompanionPlan, Path]) -> None:
+    plan, folder = planned
     _build(plan, folder)
     ours = folder / "work" / "source" / "torchvision" / "setup.py"
     kept = ours.read_text()
@@ -169,38 +167,38 @@ def _own(plan: CompanionPlan, folder: Path, name: str) -> tuple[CompanionPlan, P
     return replace(plan, sources={"torchvision": SourceChoice(kind="folder", place=str(tree))}), tree
 
 
-def test_a_failing_compile_names_the_first_error_and_the_next_command(asked: tuple[CompanionPlan, Path]) -> None:
-    plan, tree = _own(asked[0], asked[1], "broken-tree")
+def test_a_failing_compile_names_the_first_error_and_the_next_command(planned: tuple[CompanionPlan, Path]) -> None:
+    plan, tree = _own(planned[0], planned[1], "broken-tree")
     (tree / "broken").write_text("")
 
     with pytest.raises(CompileError) as raised:
-        _build(plan, asked[1])
+        _build(plan, planned[1])
 
     assert "'torch/types.h' file not found" in str(raised.value)
     assert raised.value.document["triage"]["first_error"]["text"]
     assert "nox -s build_companions -- v2.6.0 --only torchvision" in (raised.value.hint or "")
     assert not (tree / "build").exists() and not (tree / "torchvision" / "version.py").exists()
     (tree / "broken").unlink()
-    made = _build(plan, asked[1]).document["wheels"]["torchvision"]
+    made = _build(plan, planned[1]).document["wheels"]["torchvision"]
     assert Path(made).name.startswith("torchvision-0.21.0+mps.gabcdef0.folder-")
 
 
-def test_a_companion_that_answers_wrong_is_not_delivered(asked: tuple[CompanionPlan, Path]) -> None:
-    plan, tree = _own(asked[0], asked[1], "wrong-tree")
-    plan = replace(plan, wheelhouse=asked[1] / "never")
+def test_a_companion_that_answers_wrong_is_not_delivered(planned: tuple[CompanionPlan, Path]) -> None:
+    plan, tree = _own(planned[0], planned[1], "wrong-tree")
+    plan = replace(plan, wheelhouse=planned[1] / "never")
     module = tree / "torchvision" / "__init__.py"
     module.write_text(module.read_text().replace("<= threshold", "<= threshold * 1.2"))
 
     with pytest.raises(CompileError, match="built, but do not work") as raised:
-        _build(plan, asked[1])
+        _build(plan, planned[1])
 
     assert "torchvision::nms on cpu keeps" in str(raised.value)
     assert not plan.wheelhouse.exists()
 
 
-def test_a_companion_without_its_compiled_part_is_rejected(asked: tuple[CompanionPlan, Path]) -> None:
-    plan, tree = _own(asked[0], asked[1], "pure-tree")
+def test_a_companion_without_its_compiled_part_is_rejected(planned: tuple[CompanionPlan, Path]) -> None:
+    plan, tree = _own(planned[0], planned[1], "pure-tree")
     (tree / "pure").write_text("")
 
     with pytest.raises(AuditRejected, match=r"F1 torchvision/_C\*\.so: is not in the wheel"):
-        _build(plan, asked[1])
+        _build(plan, planned[1])

@@ -1,4 +1,4 @@
-"""The compiler cache's settings: what goes across checkouts, what never does, and what is told."""
+"""The compiler cache's settings: what goes across checkouts, what never does, and what is reported."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import pytest
 from mps_build.common.errors import UsageError
 from mps_build.common.process import Command, capture
 from mps_build.wheel_build.compiler_cache.launcher import (
+    OPENMP,
     CacheCounts,
     cache_gain,
     cache_lines,
     cache_settings,
     cache_troubles,
+    check_flags_pass,
     checkout_of,
     find_launcher,
+    lost_flags,
     ninja_log_text,
     slowest_steps,
 )
-from mps_build.wheel_build.compiler_cache.passed_on import OPENMP, check_flags_pass, lost_flags
 
 CCACHE, SCCACHE = Path("/opt/bin/ccache"), Path("/opt/bin/sccache")
 # As cmake/Codegen.cmake of PyTorch does for each kernel and CPU capability.

@@ -1,4 +1,4 @@
-"""What the environment holds is asked of pip; no answer is an error, and never an empty environment."""
+"""What the environment holds is what pip lists; no answer is an error, and never an empty environment."""
 
 from __future__ import annotations
 

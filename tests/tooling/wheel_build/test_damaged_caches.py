@@ -16,7 +16,7 @@ from mps_build.common.recipe.embedded_source import EmbeddedRepositories, materi
 from mps_build.common.recipe.locks import Lock
 from mps_build.common.reporter import SilentReporter
 from mps_build.wheel_build.steps.create_environment import create_environment
-from mps_build.wheel_build.zig.seal import check_seal, drop_made, seal
+from mps_build.wheel_build.zig.toolchain import check_seal, drop_made, seal
 
 
 def embedded(place: Path) -> EmbeddedRepositories:

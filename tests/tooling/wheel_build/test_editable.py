@@ -263,8 +263,8 @@ def test_setup_py_era_an_edit_is_imported_after_what_depends_on_it_was_compiled(
 @needs_compiler
 def test_setup_py_era_a_file_that_setuptools_compiles_is_not_forgotten(setup_py: Era) -> None:
     binding = setup_py.editable.root / "csrc" / "binding.c"
-    told = binding.read_text(encoding="utf-8")
-    binding.write_text(told.replace("The generated number.", "Edited."), encoding="utf-8")
+    before_edit = binding.read_text(encoding="utf-8")
+    binding.write_text(before_edit.replace("The generated number.", "Edited."), encoding="utf-8")
 
     setup_py.rebuild()
 
@@ -275,14 +275,14 @@ def test_setup_py_era_a_file_that_setuptools_compiles_is_not_forgotten(setup_py:
 @needs_compiler
 def test_an_edit_that_does_not_compile_is_an_error_and_the_old_build_stays(setup_py: Era) -> None:
     core = setup_py.editable.root / "csrc" / "core.cpp"
-    told, before = core.read_text(encoding="utf-8"), setup_py.ask("it.answer()")
-    core.write_text(told + "\nnonsense\n", encoding="utf-8")
+    before_edit, before = core.read_text(encoding="utf-8"), setup_py.ask("it.answer()")
+    core.write_text(before_edit + "\nnonsense\n", encoding="utf-8")
 
     with pytest.raises(CompileError):
         setup_py.rebuild()
 
     assert setup_py.ask("it.answer()") == before
-    core.write_text(told, encoding="utf-8")
+    core.write_text(before_edit, encoding="utf-8")
     setup_py.rebuild()
 
 

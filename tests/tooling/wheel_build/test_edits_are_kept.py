@@ -38,8 +38,8 @@ def _prepare(request: SourceRequest, folder: Path) -> SourceTree:
 
 
 def _patched(request: SourceRequest, root: Path, folder: Path) -> SourceRequest:
-    told = (root / "operators.txt").read_text(encoding="utf-8").splitlines(keepends=True)
-    lines = unified_diff(told, ["# patched\n", *told], "a/operators.txt", "b/operators.txt")
+    listed = (root / "operators.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = unified_diff(listed, ["# patched\n", *listed], "a/operators.txt", "b/operators.txt")
     patch = folder / "mine.patch"
     patch.write_text("Description: a line more\n" + "".join(lines), encoding="utf-8")
     return replace(request, extra_patches=(patch,))

@@ -19,7 +19,7 @@ CASES = sorted(
     path for path in (Path(__file__).parents[2] / "recorded" / "darwin_configure").iterdir() if path.is_dir()
 )
 WANTED = Gate(use_mps=True, can_compile_metal=True, openmp=False)
-MENDED_BY_NAME = {
+FIXED_BY_NAME = {
     "off_no_xcrun": "xcode-select --install",
     "off_sdk_12_1": "newer Xcode",
     "on_jit": "--allow-jit-shaders",
@@ -63,7 +63,7 @@ def test_a_recorded_configure_passes_or_stops_as_it_should(case: Path) -> None:
     with pytest.raises(GateError) as stopped:
         check_gate(_run(case), WANTED, fresh=False)
 
-    assert MENDED_BY_NAME.get(case.name, "") in f"{stopped.value} {stopped.value.hint}"
+    assert FIXED_BY_NAME.get(case.name, "") in f"{stopped.value} {stopped.value.hint}"
 
 
 def test_shaders_compiled_at_first_use_pass_where_they_are_allowed() -> None:
@@ -72,7 +72,7 @@ def test_shaders_compiled_at_first_use_pass_where_they_are_allowed() -> None:
     check_gate(_run(case), WANTED.model_copy(update={"can_compile_metal": False}), fresh=False)
 
 
-def test_an_openmp_that_was_not_asked_for_is_a_mismatch() -> None:
+def test_an_openmp_that_was_not_requested_is_a_mismatch() -> None:
     case = next(case for case in CASES if case.name == "on_metal")
     facts = parse_configure(*(getattr(_run(case), name) for name in ("log_text", "cache_text")))
 

@@ -84,10 +84,10 @@ def test_no_program_of_ours_inherits_a_repository(start: str, victim: Path, tmp_
 
 
 def test_what_reaches_git_is_a_list() -> None:
-    told = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c", "GIT_SSL_CAINFO": "ca"}
+    given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c", "GIT_SSL_CAINFO": "ca"}
     strange = dict.fromkeys((*REDIRECTING, "GIT_FUTURE", "GIT_CONFIG"), "x")
-    assert {name for name in fetch_environ({**told, **strange}) if name.startswith("GIT_")} == set(told)
-    assert without_repository({**told, **strange}) == told
+    assert {name for name in fetch_environ({**given, **strange}) if name.startswith("GIT_")} == set(given)
+    assert without_repository({**given, **strange}) == given
 
 
 ADDRESSES = (
@@ -112,10 +112,10 @@ def test_an_address_runs_no_program(address: str, tmp_path: Path) -> None:
     with pytest.raises((UsageError, SourceError)):
         resolve_ref(address.format(mark=mark), "main", environ=fetch_environ(os.environ))
     recipe = as_yaml(find_recipe("v2.6.0"))
-    told = f"repository: {json.dumps(address.format(mark=mark))}"
+    given = f"repository: {json.dumps(address.format(mark=mark))}"
     copy = tmp_path / "v2.6.0.yaml"
     copy.write_text(
-        "\n".join(f"  {told}" if "repository:" in line else line for line in recipe.splitlines()), encoding="utf-8"
+        "\n".join(f"  {given}" if "repository:" in line else line for line in recipe.splitlines()), encoding="utf-8"
     )
     assert main("matrix", [str(copy)]) == 2
     assert main("build_wheel", ["v2.6.0", f"--repo={address.format(mark=mark)}", "--ref", "main", "--dry-run"]) in (

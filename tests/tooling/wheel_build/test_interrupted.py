@@ -18,8 +18,8 @@ from git_history import write_history
 from processes import LONGEST_SECONDS, entry, environ, wait_until
 
 CHECK = """\
-echo x >> {folder}/asked
-if [ "$(wc -l < {folder}/asked)" -ge 6 ] && [ ! -e {folder}/interrupted ]; then : > {folder}/reached; sleep 600; fi
+echo x >> {folder}/calls
+if [ "$(wc -l < {folder}/calls)" -ge 6 ] && [ ! -e {folder}/interrupted ]; then : > {folder}/reached; sleep 600; fi
 [ "$(cat number.txt)" -lt 17 ]
 """
 BUILD = """\
@@ -96,10 +96,10 @@ def test_a_bisection_goes_on_with_the_command_it_named_and_asks_nothing_twice(tm
     command = _command(said)
     assert command == ["nox", "-s", "bisect_mps", "--", *ask]
     (tmp_path / "interrupted").touch()
-    told = subprocess.run(
+    ended = subprocess.run(
         [*started, *command[4:]], cwd=tmp_path, env=_environ(tmp_path), capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0, told.stderr
-    assert "continuing with 5 answers" in told.stdout
-    assert commits[17] in told.stdout
-    assert len((tmp_path / "asked").read_text(encoding="utf-8").splitlines()) <= 1 + 2 + 5 + 3  # one was cut off
+    assert ended.returncode == 0, ended.stderr
+    assert "continuing with 5 answers" in ended.stdout
+    assert commits[17] in ended.stdout
+    assert len((tmp_path / "calls").read_text(encoding="utf-8").splitlines()) <= 1 + 2 + 5 + 3  # one was cut off

@@ -103,12 +103,12 @@ def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Program], P
 def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
     is_locked: bool, tmp_path: Path, new_venv: Callable[[Program], Program]
 ) -> None:
-    shop = tmp_path / "cache" / "wheels" / "lock"
-    shop.mkdir(parents=True)
-    write_wheel(shop, "unlocked")
-    lines = [f"locked==1 --hash=sha256:{write_wheel(shop, 'locked')}"] if is_locked else []
+    wheels = tmp_path / "cache" / "wheels" / "lock"
+    wheels.mkdir(parents=True)
+    write_wheel(wheels, "unlocked")
+    lines = [f"locked==1 --hash=sha256:{write_wheel(wheels, 'locked')}"] if is_locked else []
     lines += ["# no wheel for macOS arm64, Linux x86_64: built from the source distribution there"]
-    lines += [f"source==1 \\\n    --hash=sha256:{write_source(shop)}"]
+    lines += [f"source==1 \\\n    --hash=sha256:{write_source(wheels)}"]
     lock = Lock(name="lock", text="\n".join(lines) + "\n")
 
     tools = create_environment(
@@ -132,9 +132,9 @@ def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
 def test_a_source_where_the_lock_promises_a_wheel_is_not_built(
     tmp_path: Path, new_venv: Callable[[Program], Program]
 ) -> None:
-    shop = tmp_path / "cache" / "wheels" / "lock"
-    shop.mkdir(parents=True)
-    lock = Lock(name="lock", text=f"source==1 --hash=sha256:{write_source(shop)}\n")
+    wheels = tmp_path / "cache" / "wheels" / "lock"
+    wheels.mkdir(parents=True)
+    lock = Lock(name="lock", text=f"source==1 --hash=sha256:{write_source(wheels)}\n")
     with pytest.raises(BuildEnvironmentError):
         create_environment(
             interpreter=Path(sys.executable),

@@ -12,9 +12,8 @@ from mps_build.common.recipe.catalogue import recipes_root
 from mps_build.wheel_build.mm.compiler import compile_file
 from mps_build.wheel_build.mm.diagnostics import read_output
 from mps_build.wheel_build.objc import write_frameworks, write_stubs
-from mps_build.wheel_build.objc.headers import unknown_words
+from mps_build.wheel_build.objc.headers import prefix_header, unknown_words
 from mps_build.wheel_build.objc.model import Interface, load_frameworks, version
-from mps_build.wheel_build.objc.sdk import prefix_header
 from mps_build.wheel_build.objc.stubs import imports_of, known_releases
 from rows import for_each
 

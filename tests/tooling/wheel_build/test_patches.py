@@ -143,7 +143,7 @@ def test_git_configuration_of_the_user_changes_nothing(
 )
 def test_a_patch_that_reaches_outside_the_tree_is_refused(tree: Path, series: Path, target: str) -> None:
     name = target if target.startswith("/") else f"b/{target}"
-    (series / "out.patch").write_text(f"{HEADER}--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+planted\n")
+    (series / "out.patch").write_text(f"{HEADER}--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+injected\n")
 
     with pytest.raises(PatchError, match="would reach outside the tree"):
         apply_patches(tree, ["out.patch"], patches_root=series)

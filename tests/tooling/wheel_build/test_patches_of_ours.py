@@ -20,7 +20,7 @@ from mps_build.cli import main
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, patches_root
 from mps_build.wheel_build.patches.apply import apply_patches
 from mps_build.wheel_build.patches.file import Patch, read_patch
-from mps_build.wheel_build.patches.survey import survey
+from mps_build.wheel_build.patches.trial import survey
 
 OURS = tuple(read_patch(path) for path in sorted(patches_root().glob("*.patch")))
 DEBIAN = {"v1.13.1": "pytorch=1.13.1+dfsg-4", "v2.6.0": "pytorch=2.6.0+dfsg-7"}

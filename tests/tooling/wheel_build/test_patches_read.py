@@ -35,7 +35,7 @@ def test_what_git_would_read_otherwise_than_we_do_is_refused(tmp_path: Path, tex
     [
         ("Origin: x\nForwarded: no\nFixes: none\n\n", "the header lacks Description"),
         (HEADER.replace("Fixes: none", "Fixes: soon"), "Fixes must be ids"),
-        (HEADER.replace("Fixes: none", "Fixes: none\nFixes: B1"), "Fixes is given twice"),
+        (HEADER.replace("Fixes: none", "Fixes: none\nFixes: B1"), "Fixes is given two times"),
         (HEADER.replace("Fixes: none", "Fixes: none\nAuthor: x"), "unknown header field 'Author'"),
         (HEADER.replace("\n\n", "\nsome prose\n\n"), "is not a header field"),
     ],

@@ -41,7 +41,7 @@ def test_a_text_that_names_no_mirror_gives_none(text: str) -> None:
     assert parse_mirrors(text) == ()
 
 
-def test_the_callers_mirror_wins_without_asking_apt() -> None:
+def test_the_callers_mirror_wins_without_apt() -> None:
     assert find_mirror("http://mine.example/debian") == "http://mine.example/debian"
 
 

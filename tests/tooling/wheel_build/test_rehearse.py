@@ -20,11 +20,11 @@ from mps_build.common.recipe.locks import Lock
 from mps_build.common.reporter import SilentReporter
 from mps_build.wheel_build.ninja import compile_objects
 from mps_build.wheel_build.rehearsal import source as rehearse_source
+from mps_build.wheel_build.rehearsal.darwin import package_lines
 from mps_build.wheel_build.rehearsal.debian_source import debian_source, original_tarball, place_libtorch
-from mps_build.wheel_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe, overlaid, split_variables
+from mps_build.wheel_build.rehearsal.linux import clang_toolchain, linux_recipe, overlaid, split_variables
 from mps_build.wheel_build.rehearsal.lock_trial import mac_command, split_lock, try_lock_for_mac
-from mps_build.wheel_build.rehearsal.objects import draw, header_argv, macho_kind, neighbour, read_units, units_of
-from mps_build.wheel_build.rehearsal.zig import package_lines
+from mps_build.wheel_build.rehearsal.session import draw, header_argv, macho_kind, neighbour, read_units, units_of
 from mps_build.wheel_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 
 
@@ -134,9 +134,9 @@ def test_a_tree_with_its_third_party_keeps_the_recipes_own_switches() -> None:
 def test_the_later_of_two_variables_of_one_name_stays(tmp_path: Path) -> None:
     recipe = find_recipe("v2.6.0")
     once = overlaid(recipe.environment, split_variables(tmp_path))
-    twice = overlaid(once, split_variables(tmp_path / "other"))
+    again = overlaid(once, split_variables(tmp_path / "other"))
 
-    assert [variable.value for variable in twice if variable.name == "LIBTORCH_LIB_PATH"] == [str(tmp_path / "other")]
+    assert [variable.value for variable in again if variable.name == "LIBTORCH_LIB_PATH"] == [str(tmp_path / "other")]
 
 
 def test_clang_names_templates_as_gcc_only_where_it_meets_gccs_libtorch() -> None:
@@ -186,7 +186,7 @@ def test_only_what_a_mac_builds_from_source_is_left_out_of_its_trial() -> None:
     assert wheels.count("--hash") == 4
 
 
-def test_pip_is_asked_with_the_macs_tags_by_hash_and_installs_nothing(tmp_path: Path) -> None:
+def test_pip_resolves_with_the_macs_tags_by_hash_and_installs_nothing(tmp_path: Path) -> None:
     argv = mac_command(Path("py"), requirements=tmp_path / "r", version="3.13t", macos="14.4", scratch=tmp_path)
 
     assert argv[argv.index("--platform") + 1] == "macosx_14_0_arm64"

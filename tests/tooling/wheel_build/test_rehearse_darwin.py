@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.wheel_build.compiler_environ import build_environ
-from mps_build.wheel_build.rehearsal.darwin_recipe import darwin_recipe, zig_toolchain
+from mps_build.wheel_build.rehearsal.darwin import darwin_recipe, zig_toolchain
 from mps_build.wheel_build.rehearsal.darwin_sdk import FRAMEWORKS, DarwinSdk, stub_sources, write_sdk
 from processes import LONGEST_SECONDS
 
@@ -75,7 +75,7 @@ def test_every_framework_is_in_the_sdk_and_in_the_system(sdk: DarwinSdk) -> None
 
 
 def test_the_compiler_drops_the_hosts_header_folders_and_keeps_all_others(sdk: DarwinSdk) -> None:
-    told = _answer(
+    argv = _answer(
         sdk.tools / "c++",
         "-I/usr/include",
         "-isystem",
@@ -86,9 +86,9 @@ def test_the_compiler_drops_the_hosts_header_folders_and_keeps_all_others(sdk: D
         "-DX=a b",
     ).stdout.splitlines()
 
-    assert told[:3] == ["c++", "-target", "aarch64-macos.13.0"]
-    assert told[-5:-1] == ["-isystem", "/src/a b", "-I/usr/include/python3.13", "-DX=a b"]
-    assert "/usr/include/x86_64-linux-gnu" not in told and "-I/usr/include" not in told
+    assert argv[:3] == ["c++", "-target", "aarch64-macos.13.0"]
+    assert argv[-5:-1] == ["-isystem", "/src/a b", "-I/usr/include/python3.13", "-DX=a b"]
+    assert "/usr/include/x86_64-linux-gnu" not in argv and "-I/usr/include" not in argv
 
 
 def test_llvm_stands_in_for_apples_tools_that_the_root_has(sdk: DarwinSdk) -> None:

@@ -58,8 +58,8 @@ def test_a_commit_that_git_reaches_is_rehearsed_on_the_host_and_a_second_time_no
 
     status = main("rehearse", [str(recipe), "--json", str(result)])
 
-    told = capsys.readouterr()
-    assert status == 0, told.err
+    said = capsys.readouterr()
+    assert status == 0, said.err
     document = json.loads(result.read_text(encoding="utf-8"))
     assert document["tree"] == "git"
     assert [each["what"] for each in document["tried"]] == [
@@ -70,7 +70,7 @@ def test_a_commit_that_git_reaches_is_rehearsed_on_the_host_and_a_second_time_no
         "patched files",
     ]
     assert "that all Objective-C++ compiles" in document["not_proved"]
-    assert "USE_MPS is OFF, as expected on Linux" in told.out
+    assert "USE_MPS is OFF, as expected on Linux" in said.out
 
     assert main("rehearse", [str(recipe), "--json", str(result)]) == 0
     steps = json.loads(result.read_text(encoding="utf-8"))["steps"]

@@ -22,9 +22,8 @@ from mps_build.common.receipts import Receipt
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.wheel_build.artifacts import SourceTree
 from mps_build.wheel_build.rehearsal.session import Prepared, Rehearsal
-from mps_build.wheel_build.rehearsal.whole.darwin_python import write_darwin_python
-from mps_build.wheel_build.rehearsal.whole.mac_tools import write_mac_tools
-from mps_build.wheel_build.rehearsal.whole.third_party import Wanted
+from mps_build.wheel_build.rehearsal.whole.objects import Wanted
+from mps_build.wheel_build.rehearsal.whole.toolchain import write_darwin_python, write_mac_tools
 from mps_build.wheel_build.rehearsal.whole.wheel import Rehearsed, finish_whole, pack_whole
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -143,7 +142,7 @@ def test_a_small_tree_goes_from_setup_py_to_an_audited_wheel_and_again_after_an_
     assert first.wheel.path.name.startswith(f"thing-{VERSION}-") and "macosx_13_0_arm64" in first.wheel.path.name
     assert first.audit["verdict"] == "accepted", first.audit["findings"]
     bill = json.loads(next(data for name, data in members.items() if name.endswith("mps-build.cdx.json")))
-    assert "never loaded" in json.dumps(bill) and "stand-in" in json.dumps(bill)
+    assert "never loaded" in json.dumps(bill) and "fake" in json.dumps(bill)
     receipt = json.loads(first.receipt.read_text(encoding="utf-8"))
     assert receipt["wheel"]["sha256"] == first.wheel.sha256 and "rehearsal" in receipt["rehearsal"]
 

@@ -10,10 +10,16 @@ import pytest
 from mps_build.common.errors import UsageError
 from mps_build.inspection.audit.linked_names import Import, read_linked_names
 from mps_build.inspection.malformed import Malformed
-from mps_build.wheel_build.rehearsal.whole.differences import UNEXPLAINED, Reason, compared
-from mps_build.wheel_build.rehearsal.whole.parity import WholeParity, untagged, whole_parity
-from mps_build.wheel_build.rehearsal.whole.parity_page import parity_page
-from mps_build.wheel_build.rehearsal.whole.reasons import REASONS
+from mps_build.wheel_build.rehearsal.whole.comparing import parity_page
+from mps_build.wheel_build.rehearsal.whole.parity import (
+    REASONS,
+    UNEXPLAINED,
+    Reason,
+    WholeParity,
+    compared,
+    untagged,
+    whole_parity,
+)
 
 _METAL = "/System/Library/Frameworks/Metal.framework/Versions/A/Metal"
 _SYSTEM = "/usr/lib/libSystem.B.dylib"
@@ -187,7 +193,7 @@ def test_the_page_says_what_differs_why_and_what_is_not_shown() -> None:
         wheel="torch-2.6.0+rehearsal.linux.whl",
         command="nox -s rehearse -- v2.6.0 --darwin --wheel",
         findings=[{"level": "warning", "rule": "M12", "member": "", "evidence": "no metal_basic"}],
-        stand_ins={"onnx": 3},
+        fakes={"onnx": 3},
         missing=["distributed"],
     )
 

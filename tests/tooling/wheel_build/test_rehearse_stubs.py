@@ -14,11 +14,9 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.wheel_build.artifacts import SourceTree
 from mps_build.wheel_build.rehearsal.darwin_sdk import DarwinSdk, stub_sources
 from mps_build.wheel_build.rehearsal.session import Prepared, Rehearsal
-from mps_build.wheel_build.rehearsal.whole.library_names import exported_names
 from mps_build.wheel_build.rehearsal.whole.objects import _write_archive
-from mps_build.wheel_build.rehearsal.whole.prepare import asking, check_lapack
-from mps_build.wheel_build.rehearsal.whole.system_stubs import write_linker_stubs
-from mps_build.wheel_build.rehearsal.whole.toolchain import WholeToolchain
+from mps_build.wheel_build.rehearsal.whole.prepare import check_lapack, with_digest_of
+from mps_build.wheel_build.rehearsal.whole.toolchain import WholeToolchain, exported_names, write_linker_stubs
 
 _SUMMARY = "-- USE_LAPACK            : {}\n-- USE_MPS               : ON\n"
 
@@ -67,7 +65,7 @@ def test_other_stubs_or_compilers_are_configured_for_anew() -> None:
 
     def digest(stubs: str, compiler: str) -> str:
         receipt = Receipt(step="stub_archives", digest=stubs, facts={}, seconds=0, skipped=True)
-        return asking(ready, stubs=receipt, compiler=compiler).digest
+        return with_digest_of(ready, stubs=receipt, compiler=compiler).digest
 
     assert digest("a", "zig 1") == digest("a", "zig 1")
     assert len({digest("a", "zig 1"), digest("b", "zig 1"), digest("a", "zig 2")}) == 3
@@ -76,9 +74,7 @@ def test_other_stubs_or_compilers_are_configured_for_anew() -> None:
 _WRITES = '#!/bin/sh\nwhile [ $# -gt 0 ]; do case "$1" in -o|rcs) echo made > "$2"; exit ;; esac; shift; done\n'
 
 
-def test_a_stand_in_leaves_the_objects_of_the_stub_sdk_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fake_leaves_the_objects_of_the_stub_sdk_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are outputs of the step that makes the SDK: changed, it would be run again, and everything linked anew."""
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     whole = WholeToolchain(

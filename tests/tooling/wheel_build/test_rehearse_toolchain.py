@@ -16,12 +16,17 @@ from mps_build.common.errors import BuildEnvironmentError
 from mps_build.wheel_build.objc import write_stubs
 from mps_build.wheel_build.rehearsal.chroot import Chroot
 from mps_build.wheel_build.rehearsal.darwin_sdk import DarwinSdk, write_sdk
-from mps_build.wheel_build.rehearsal.whole.darwin_python import write_darwin_python
-from mps_build.wheel_build.rehearsal.whole.library_names import exported_names, parse_defined
-from mps_build.wheel_build.rehearsal.whole.mac_tools import write_mac_tools
 from mps_build.wheel_build.rehearsal.whole.prepare import llvm_folder
-from mps_build.wheel_build.rehearsal.whole.system_stubs import RUNTIME
-from mps_build.wheel_build.rehearsal.whole.toolchain import WholeToolchain, compiler_digest, write_toolchain
+from mps_build.wheel_build.rehearsal.whole.toolchain import (
+    RUNTIME,
+    WholeToolchain,
+    compiler_digest,
+    exported_names,
+    parse_defined,
+    write_darwin_python,
+    write_mac_tools,
+    write_toolchain,
+)
 from processes import LONGEST_SECONDS
 
 _SAYS = '#!/bin/sh\necho "${0##*/} $*"\n'
@@ -222,7 +227,7 @@ def test_an_interpreter_answers_as_a_macs_only_where_it_is_told_to(tmp_path: Pat
     )
     path = {"PYTHONPATH": str(tmp_path / "python")}
 
-    told = _answer(sys.executable, "-c", ask, **path, **variables)
-    assert told.stdout.split() == ["darwin", "arm64", "macosx-13.0-arm64", ".so", "/tools/cc"], told.stderr
+    answer = _answer(sys.executable, "-c", ask, **path, **variables)
+    assert answer.stdout.split() == ["darwin", "arm64", "macosx-13.0-arm64", ".so", "/tools/cc"], answer.stderr
     assert _answer(sys.executable, "-c", "import sys; print(sys.platform)", **path).stdout == "linux\n"
     assert "14.5" in (tmp_path / "System/Library/CoreServices/SystemVersion.plist").read_text()

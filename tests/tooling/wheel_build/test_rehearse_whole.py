@@ -9,18 +9,18 @@ from mps_build.common.errors import CompileError, DiskFull
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.wheel_build.artifacts import Wheel
 from mps_build.wheel_build.rehearsal.darwin_sdk import DarwinSdk
-from mps_build.wheel_build.rehearsal.whole.cpu_time import counted, read_seconds
-from mps_build.wheel_build.rehearsal.whole.marking import marked_bill
-from mps_build.wheel_build.rehearsal.whole.prepare import check_room
-from mps_build.wheel_build.rehearsal.whole.recipe import (
+from mps_build.wheel_build.rehearsal.whole.objects import fake_source, library_of, wanted_names
+from mps_build.wheel_build.rehearsal.whole.prepare import (
+    check_room,
     darwin_number,
+    files_state,
+    list_files,
     rehearsal_version,
     relocatable_lines,
     whole_recipe,
 )
-from mps_build.wheel_build.rehearsal.whole.source_files import files_state, list_files
-from mps_build.wheel_build.rehearsal.whole.third_party import library_of, stand_in_source, wanted_names
-from mps_build.wheel_build.rehearsal.whole.wheel import Rehearsed
+from mps_build.wheel_build.rehearsal.whole.rehearsal import counted, read_seconds
+from mps_build.wheel_build.rehearsal.whole.wheel import Rehearsed, marked_bill
 from mps_build.wheel_build.steps.finish_wheel import bill_of_materials
 from packaging.version import Version
 
@@ -93,14 +93,14 @@ def test_a_name_is_of_the_first_namespace_in_it(name: str, library: str | None) 
     assert library_of(name) == library
 
 
-def test_stand_ins_trap_when_called_and_tables_are_data() -> None:
+def test_fakes_trap_when_called_and_tables_are_data() -> None:
     names = ["__ZN4onnx1fEv", "__ZTVN4onnx1CE", "_Sleef_f"]
-    text = stand_in_source(names, ["onnx::f()", "vtable for onnx::C", "Sleef_f"])
+    text = fake_source(names, ["onnx::f()", "vtable for onnx::C", "Sleef_f"])
 
     code, data = text.split(".section __DATA,__data")
     assert "__ZN4onnx1fEv:\n  brk" in code and "_Sleef_f:\n  brk" in code and "__ZTV" not in code
     assert "__ZTVN4onnx1CE:\n  .space" in data
-    assert stand_in_source([], []) == ""
+    assert fake_source([], []) == ""
 
 
 def test_a_disk_that_is_too_small_is_said_before_anything_is_made(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_the_bill_says_that_it_is_a_rehearsal_and_what_is_not_real() -> None:
 
     properties = {each["name"]: each["value"] for each in marked["metadata"]["component"]["properties"]}
     assert "never loaded, run or verified on a Mac" in properties["mps-build:rehearsal"]
-    assert [(each["name"], each["version"]) for each in marked["components"]] == [("onnx", "stand-in")]
-    assert marked["dependencies"] == [{"ref": "torch", "dependsOn": ["stand-in:onnx"]}]
+    assert [(each["name"], each["version"]) for each in marked["components"]] == [("onnx", "fake")]
+    assert marked["dependencies"] == [{"ref": "torch", "dependsOn": ["fake:onnx"]}]
     assert "properties" in bill["metadata"]["component"] and len(bill["metadata"]["component"]["properties"]) == 1
 
 

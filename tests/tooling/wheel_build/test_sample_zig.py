@@ -127,7 +127,7 @@ def test_objective_c_alone_sees_the_declarations_and_frameworks_their_stubs(tmp_
     assert "-include" not in linked
 
 
-def test_the_stand_in_of_xcrun_has_an_sdk_and_no_metal_compiler(tmp_path: Path, include: Path) -> None:
+def test_the_fake_xcrun_has_an_sdk_and_no_metal_compiler(tmp_path: Path, include: Path) -> None:
     toolchain = _toolchain(tmp_path, _python(tmp_path, include=include))
     (tools,) = toolchain.path
     sdk = tmp_path / "cross it's" / "sdk"

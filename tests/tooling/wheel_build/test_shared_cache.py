@@ -1,4 +1,4 @@
-"""The fleet's compiler cache: set in one place, asked first, left out when it is down, never told in a receipt."""
+"""The fleet's compiler cache: set in one place, tried first, left out when it is down, never named in a receipt."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_release_shares_nothing_unless_told() -> None:
 
 
 def planned(flags: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[BuildRequest, Workspace]:
-    """Return what build_wheel is asked for on a host with both caches (they note how they are called) and a store."""
+    """Return what build_wheel plans on a host with both caches (they note how they are called) and a store."""
     for name in ("ccache", "sccache"):
         (folder / name).write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\n', encoding="utf-8")
         (folder / name).chmod(0o755)
@@ -153,11 +153,11 @@ def test_s3_takes_its_keys_from_the_environment() -> None:
         "MPS_BUILD_SHARED_CACHE": "s3://wheels?endpoint=https://minio.lan:9000&region=eu",
         "AWS_ACCESS_KEY_ID": "k",
     }
-    asked: list[tuple[str, int]] = []
+    tried: list[tuple[str, int]] = []
 
-    found = choose_store(environ, shared=True, answers=lambda host, port: asked.append((host, port)))
+    found = choose_store(environ, shared=True, answers=lambda host, port: tried.append((host, port)))
 
-    assert asked == [("minio.lan", 9000)]
+    assert tried == [("minio.lan", 9000)]
     assert found.variables["SCCACHE_BUCKET"] == "wheels"
     assert found.variables["SCCACHE_ENDPOINT"] == "https://minio.lan:9000"
     assert found.variables["AWS_ACCESS_KEY_ID"] == "k"

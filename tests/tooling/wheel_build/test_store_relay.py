@@ -62,10 +62,10 @@ def store(answer: Callable[[bytes], bytes | None]) -> Iterator[tuple[Store, list
 
 @contextmanager
 def relay(upstream: Store, *, patience: float = 0.3) -> Iterator[tuple[StoreRelay, Client, list[str]]]:
-    told: list[str] = []
-    with StoreRelay(upstream, report=told.append, patience=patience) as made:
+    reported: list[str] = []
+    with StoreRelay(upstream, report=reported.append, patience=patience) as made:
         client = Client(made.port)
-        yield made, client, told
+        yield made, client, reported
         client.connection.close()
 
 
@@ -81,29 +81,29 @@ def test_what_the_store_says_passes_through_whole() -> None:
         store(lambda data: b"$%d\r\n%s\r\n" % (len(value), value)) as (upstream, heard),
         relay(upstream, patience=5) as parts,
     ):
-        made, client, told = parts
+        made, client, reported = parts
         assert client.ask(b"GET", b"key") == b"$400000\r\n" + value + b"\r\n"
     assert heard == [b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n"]
-    assert told == []
+    assert reported == []
     assert not made.troubles
 
 
 @pytest.mark.parametrize("command", [b"GET", b"SET"])
 def test_a_store_that_is_gone_is_a_miss_and_a_write_error_at_once(command: bytes) -> None:
-    with relay(nobody(), patience=3600) as (_, client, told):
+    with relay(nobody(), patience=3600) as (_, client, reported):
         answers = {client.ask(command, b"key") for _ in range(50)}
 
     assert answers == {b"$-1\r\n" if command == b"GET" else b"-ERR the store does not answer\r\n"}
-    assert len(told) == 1
-    assert "refused" in told[0]
+    assert len(reported) == 1
+    assert "refused" in reported[0]
 
 
 @pytest.mark.parametrize("answer", [b"*1\r\n" * 5000, b"*9" + b"9" * 11 + b"\r\n", b"$9" + b"9" * 11 + b"\r\n"])
 def test_an_answer_of_lists_in_lists_or_of_any_length_is_a_miss(answer: bytes) -> None:
-    with store(lambda data: answer) as (upstream, _), relay(upstream) as (_, client, told):
+    with store(lambda data: answer) as (upstream, _), relay(upstream) as (_, client, reported):
         assert client.ask(b"GET", b"key") == b"$-1\r\n"
 
-    assert told == [
+    assert reported == [
         f"the shared cache {upstream}: it answers, but not as Redis: what it would have given is compiled here"
     ]
 
@@ -112,46 +112,46 @@ def test_an_answer_without_an_end_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("mps_build.wheel_build.compiler_cache.store_relay._LONGEST", 1000)
     answer = b"*99\r\n" + b"$100\r\n%s\r\n" % (b"x" * 100) * 99
 
-    with store(lambda data: answer) as (upstream, _), relay(upstream, patience=5) as (_, client, told):
+    with store(lambda data: answer) as (upstream, _), relay(upstream, patience=5) as (_, client, reported):
         assert client.ask(b"GET", b"key") == b"$-1\r\n"
 
-    assert "it answers without an end" in told[0]
+    assert "it answers without an end" in reported[0]
 
 
 def test_a_store_that_hangs_costs_its_patience_three_times_and_then_rests() -> None:
-    with store(lambda data: None) as (upstream, heard), relay(upstream, patience=0.2) as (made, client, told):
+    with store(lambda data: None) as (upstream, heard), relay(upstream, patience=0.2) as (made, client, reported):
         assert {client.ask(b"GET", b"%d" % number) for number in range(20)} == {b"$-1\r\n"}
         assert len(heard) == 3
-        assert not made.is_asked()
-    assert told == [f"the shared cache {upstream}: no answer in time: what it would have given is compiled here"]
+        assert not made.is_tried()
+    assert reported == [f"the shared cache {upstream}: no answer in time: what it would have given is compiled here"]
 
 
-def test_a_store_that_comes_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_comes_back_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mps_build.wheel_build.compiler_cache.store_relay._RETRY_SECONDS", 0.0)
     answers = iter([b"", b"", b"", b"$2\r\nok\r\n"])
 
-    with store(lambda data: next(answers)) as (upstream, _), relay(upstream) as (_, client, told):
+    with store(lambda data: next(answers)) as (upstream, _), relay(upstream) as (_, client, reported):
         assert [client.ask(b"GET", b"key") for _ in range(4)] == [b"$-1\r\n"] * 3 + [b"$2\r\nok\r\n"]
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_a_full_store_is_told_and_the_write_error_passed_on() -> None:
     full = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"
-    with store(lambda data: full) as (upstream, _), relay(upstream) as (made, client, told):
+    with store(lambda data: full) as (upstream, _), relay(upstream) as (made, client, reported):
         assert client.ask(b"SET", b"key", b"value").startswith(b"-OOM")
         assert client.ask(b"SET", b"key", b"value").startswith(b"-OOM")
-        assert made.is_asked(), "reading still pays"
-    assert told == [f"the shared cache {upstream}: OOM command not allowed when used memory > 'maxmemory'"]
+        assert made.is_tried(), "reading still pays"
+    assert reported == [f"the shared cache {upstream}: OOM command not allowed when used memory > 'maxmemory'"]
 
 
 def test_a_refused_password_is_told_and_the_store_left_alone() -> None:
     refusal = b"-WRONGPASS invalid username-password pair\r\n"
-    with store(lambda data: refusal) as (upstream, heard), relay(upstream) as (_, client, told):
+    with store(lambda data: refusal) as (upstream, heard), relay(upstream) as (_, client, reported):
         assert client.ask(b"AUTH", b"user", b"hunter2") == b"+OK\r\n", "else sccache would not start at all"
         assert {client.ask(b"GET", b"key") for _ in range(5)} == {b"$-1\r\n"}
     assert len(heard) == 1
-    assert "WRONGPASS" in told[0]
-    assert "hunter2" not in told[0]
+    assert "WRONGPASS" in reported[0]
+    assert "hunter2" not in reported[0]
 
 
 def test_the_password_goes_before_each_new_connections_first_question() -> None:
@@ -168,9 +168,9 @@ def test_the_password_goes_before_each_new_connections_first_question() -> None:
     "junk", [b"HTTP/1.1 400 Bad Request\r\n", b"$twelve\r\n", b"\x00" * 70_000, b"$99999999999\r\n"]
 )
 def test_what_is_no_redis_is_a_miss(junk: bytes) -> None:
-    with store(lambda data: junk) as (upstream, _), relay(upstream) as (_, client, told):
+    with store(lambda data: junk) as (upstream, _), relay(upstream) as (_, client, reported):
         assert client.ask(b"GET", b"key") == b"$-1\r\n"
-    assert "not as Redis" in told[0]
+    assert "not as Redis" in reported[0]
 
 
 @pytest.mark.parametrize(
@@ -207,6 +207,6 @@ def test_a_value_that_trickles_does_not_hold_the_build() -> None:
                     return
 
         threading.Thread(target=trickle, daemon=True).start()
-        with relay(upstream, patience=0.4) as (_, client, told):
+        with relay(upstream, patience=0.4) as (_, client, reported):
             assert client.ask(b"GET", b"key") == b"$-1\r\n"  # not the value, which comes to its end later
-    assert "no answer in time" in told[0]
+    assert "no answer in time" in reported[0]

@@ -55,14 +55,14 @@ def test_without_compile_commands_nothing_is_left_out(tmp_path: Path, text: str)
 def test_a_build_goes_on_without_the_header_where_it_breaks(tmp_path: Path) -> None:
     (tmp_path / "wide.h").write_text(
         "#pragma once\nnamespace one { inline int roll(int x) { return x; } }\n"
-        "#ifdef TOLD\nnamespace one { int told(); }\n#endif\n"
+        "#ifdef SEEN\nnamespace one { int seen(); }\n#endif\n"
     )
     (tmp_path / "good.cpp").write_text("int good() { return one::roll(1); }\n")  # compiles with the header only
     (tmp_path / "bad.cpp").write_text("namespace one { int roll(int x) { return x + 1; } }\n")  # and this without it
-    (tmp_path / "told.cpp").write_text('#define TOLD\n#include "wide.h"\nint told() { return one::told(); }\n')
+    (tmp_path / "seen.cpp").write_text('#define SEEN\n#include "wide.h"\nint seen() { return one::seen(); }\n')
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.24)\nproject(p CXX)\n"
-        "add_library(torch_cpu STATIC good.cpp bad.cpp told.cpp)\n"
+        "add_library(torch_cpu STATIC good.cpp bad.cpp seen.cpp)\n"
     )
     wrapper = tmp_path / "c++"
     wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang c++ "$@"\n')
@@ -84,7 +84,7 @@ def test_a_build_goes_on_without_the_header_where_it_breaks(tmp_path: Path) -> N
     )
     assert configured.returncode == 0, configured.stderr
     first = run("ninja", "-C", str(build))
-    assert first.returncode != 0, "the plant: a file that breaks with the header"
+    assert first.returncode != 0, "the fault: a file that breaks with the header"
 
     assert exclude(build, first.stdout) == (str(tmp_path / "bad.cpp"),)
     again = run("ninja", "-C", str(build))

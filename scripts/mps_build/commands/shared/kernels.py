@@ -16,9 +16,8 @@ from ...common.home import expanded
 from ...common.result import Result
 from ...common.workspace import cache_folder
 from ...kernels.code.compiler import require_llvm
-from ...kernels.execution.changed_answers import Answers, compare_answers
 from ...kernels.execution.selection import Choice
-from ...kernels.execution.verify_all import Request
+from ...kernels.execution.verify_all import Answers, Request, compare_answers
 from ...kernels.judge.references import TORCH
 from ...kernels.read.wheel import read_libraries
 from ...kernels.report.difference import Difference, compare_kernels

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from mps_build.common.console import as_called
 from mps_build.common.errors import UsageError
 
+from .catalogue import command_line
 from .options import check_digits
 
 
@@ -57,9 +58,9 @@ def module_of(command: str) -> ModuleType:
 def parser_of(command: str) -> Parser:
     """Return the parser of a command's arguments, as --help shows it."""
     module = module_of(command)
-    examples = "\n".join(as_called(f"  nox -s {command} -- {example}".rstrip(" -")) for example in module.EXAMPLES)
+    examples = "\n".join(as_called(f"  {command_line(command, example)}") for example in module.EXAMPLES)
     parser = Parser(
-        prog=as_called(f"nox -s {command} --").strip(),
+        prog=as_called(command_line(command, "ARGUMENTS")).removesuffix(" ARGUMENTS"),
         description=as_called(module.__doc__ or ""),
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,

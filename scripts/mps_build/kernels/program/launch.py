@@ -9,6 +9,15 @@ from typing import Literal
 
 from .dtypes import DType
 
+
+class NotBound(Exception):
+    """A contract knows the family but not this member, with the reason."""
+
+
+class WrongBinding(Exception):
+    """A contract does not fit the kernel it was matched with: its fault, not the kernel's."""
+
+
 Role = Literal["input", "output", "inout", "scratch"]
 Shape = tuple[int, ...]
 

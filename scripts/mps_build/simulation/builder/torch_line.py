@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.wheel_build.rehearsal.linux_recipe import RELOCATABLE, debian_variables, unoptimised_variables
+from mps_build.wheel_build.rehearsal.linux import RELOCATABLE, debian_variables, unoptimised_variables
 from mps_build.wheel_build.wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
 
 from .root import Root

@@ -116,8 +116,10 @@ def names_of(libraries: Iterable[Path]) -> Names:
     symbols: set[str] = set()
     selectors: set[str] = set()
     for path in libraries:
-        linked = read_linked_names(path.read_bytes())
-        selectors |= linked.selectors
+        data = path.read_bytes()
+        linked, own = read_linked_names(data), _selectors_of(data)
+        # Beside them lie the names of what the library defines itself: methods, their properties, and variables.
+        selectors |= {each for each in linked.selectors if "," not in each and each.removeprefix("_") not in own}
         for each in linked.imports:
             if not (_FRAMEWORKS.search(each.library) or _RUNTIME.search(each.library) or _LITERALS.match(each.name)):
                 continue
@@ -132,13 +134,17 @@ def lacking(wanted: Names, library: bytes) -> Lacking:
         Malformed: the library is not a thin Mach-O.
     """
     has = read_linked_names(library).exports
-    answered = {found[1] for found in map(_METHOD.match, method_names(library)) if found}
+    answered = _selectors_of(library)
     return Lacking(
         classes=tuple(sorted(each for each in wanted.classes if _CLASS + each not in has)),
         symbols=tuple(sorted(each for each in wanted.symbols if each not in has)),
         selectors=tuple(sorted(wanted.selectors - answered)),
         sent_selectors=len(wanted.selectors),
     )
+
+
+def _selectors_of(library: bytes) -> set[str]:
+    return {found[1] for found in map(_METHOD.match, method_names(library)) if found}
 
 
 def method_names(library: bytes) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from mps_build.common.wheels.download import pip_command
 from mps_build.common.wheels.pip_call import run_pip
 from mps_build.common.workspace import cache_folder
 from mps_build.wheel_build.mm.compiler import ZIG, find_zig
-from mps_build.wheel_build.rehearsal.zig import package_lines, zig_cache
+from mps_build.wheel_build.rehearsal.darwin import package_lines, zig_cache
 
 from ..builder.packages import Apt, unpack
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -10,27 +11,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ, repair_environ
-from mps_build.common.errors import AuditRejected, CompileError
+from mps_build.common.errors import AuditRejected, CompileError, SourceError
+from mps_build.common.git import answer, git
+from mps_build.common.opening import open_regular
 from mps_build.common.process import Command
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
+from mps_build.common.reporter import Reporter
 from mps_build.common.watched import kept_awake
-from mps_build.common.workspace import Workspace, remove_tree
+from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 from mps_build.inspection.audit import Audit, Expectation, audit_wheel
 from mps_build.inspection.audit.releases import TORCH_LIBRARIES
 
 from ..artifacts import Wheel
 from ..compiler_environ import build_environ
 from ..failure import explained
+from ..source_state import exclude_ours, source_state
 from ..steps.compile_wheel import compile_wheel
 from ..steps.finish_wheel import bill_of_materials, finish_wheel, repair_wheel
-from .companion_environment import CompanionEnvironment
-from .companion_plan import CompanionPlan
-from .fetch import CompanionSource, Sources
-from .metadata import pin_torch, read_metadata
-from .source import copy_tree
+from ..steps.prepare_source import fetch_source, resolve_ref, unpack_source
+from .environment import CompanionEnvironment
+from .plan import CompanionPlan, check_tree, copy_tree, has_mps_kernels, tree_digest
+
+_HEADER = re.compile(r"Requires-Dist:\s*(?P<text>.+?)\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +53,7 @@ class Companion:
 
 
 class CompanionBuild:
-    """One build: what it is asked for, where it works, whom it tells."""
+    """One build: what is requested, where it works, where it reports."""
 
     def __init__(self, plan: CompanionPlan, *, workspace: Workspace, console: Console) -> None:
         self.plan = plan
@@ -261,3 +268,167 @@ class CompanionBuild:
 
     def _key(self, tree: CompanionSource) -> str:
         return f"{tree.name}-{self.plan.torch.python}"
+
+
+# A companion's source, got and looked at: its tag by git, a tarball, or the caller's own folder.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompanionSource:
+    """A companion's tree as it stands; it is copied to be built, since setup.py writes into it."""
+
+    name: str
+    root: Path
+    origin: str
+    commit: str | None
+    epoch: int
+    digest: str
+    dirty: tuple[str, ...]
+    has_mps_kernels: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where sources are put, and who is informed."""
+
+    plan: CompanionPlan
+    workspace: Workspace
+    ledger: Ledger
+    reporter: Reporter
+    environ: Mapping[str, str]
+
+    def obtain(self, name: str) -> CompanionSource:
+        """Return the tree of one companion, at the recipe's version.
+
+        Raises:
+            SourceError: it is not to be had, is another project or version, or was changed by hand.
+        """
+        choice = self.plan.sources[name]
+        kinds = {"git": self._from_git, "tarball": self._from_tarball, "folder": self._from_folder}
+        root, facts = kinds[choice.kind](name, choice.place)
+        check_tree(root, self.plan.project(name), wanted=self.plan.recipe.companions[name])
+        digest = tree_digest(root)
+        if facts.get("digest", digest) != digest:
+            raise SourceError(
+                f"the tree {root} was changed by hand since it was made",
+                hint=f"to build your changes: --source {name}=FOLDER with a copy; else remove {root}",
+            )
+        return CompanionSource(
+            name=name,
+            root=root,
+            origin=choice.place,
+            commit=facts.get("commit"),
+            epoch=facts["epoch"],
+            digest=digest,
+            dirty=tuple(facts.get("dirty", ())),
+            has_mps_kernels=has_mps_kernels(root, self.plan.project(name)),
+        )
+
+    def _from_git(self, name: str, repository: str) -> tuple[Path, Mapping[str, Any]]:
+        tag, root = f"v{self.plan.recipe.companions[name]}", self.workspace.source / name
+
+        def resolve() -> StepResult:
+            own = f"or give a tree that you have: --source {name}=PATH"
+            if self.plan.offline:
+                raise SourceError(
+                    f"tag {tag} of {repository} was never looked up, and --offline does not allow it now",
+                    hint=f"run once without --offline, {own}",
+                )
+            try:
+                # Kept: a tag that moves later changes nothing of what was resolved here.
+                return StepResult(facts={"commit": resolve_ref(repository, f"refs/tags/{tag}", environ=self.environ)})
+            except SourceError as error:
+                raise SourceError(str(error), hint=f"check the network and the tag; {own}") from error
+
+        where = {"repository": repository, "tag": tag}
+        commit = self.ledger.run("resolve", version=1, inputs=where, action=resolve, key=name).facts["commit"]
+
+        def fetch() -> StepResult:
+            tree = fetch_source(
+                repository=repository,
+                commit=commit,
+                tag=None,
+                destination=root,
+                cache=cache_folder(),
+                environ=self.environ,
+                log=self.workspace.logs / f"fetch-{name}.log",
+                reporter=self.reporter,
+                offline=self.plan.offline,
+            )
+            exclude_ours(tree.root)
+            return StepResult(trees=(root,), facts={"epoch": tree.epoch, "digest": tree_digest(root)})
+
+        receipt = self.ledger.run("fetch", version=1, inputs={**where, "commit": commit}, action=fetch, key=name)
+        return root, {**receipt.facts, "commit": commit}
+
+    def _from_tarball(self, name: str, place: str) -> tuple[Path, Mapping[str, Any]]:
+        tarball, root = Path(place), self.workspace.source / name
+
+        def unpack() -> StepResult:
+            root.parent.mkdir(parents=True, exist_ok=True)
+            epoch = unpack_source(tarball, destination=root, reporter=self.reporter)
+            return StepResult(trees=(root,), facts={"epoch": epoch, "digest": tree_digest(root)})
+
+        inputs = {"tarball": fingerprint(tarball)}
+        return root, self.ledger.run("unpack", version=1, inputs=inputs, action=unpack, key=name).facts
+
+    def _from_folder(self, name: str, place: str) -> tuple[Path, Mapping[str, Any]]:
+        del name
+        root = Path(place)
+        if not (root / ".git").exists():
+            return root, {"epoch": 0}
+        commit = answer(git("rev-parse", "HEAD", cwd=root, environ=self.environ))
+        dirty, _ = source_state(root, {"": commit}, environ=self.environ)
+        epoch = int(answer(git("show", "-s", "--format=%ct", "HEAD", cwd=root, environ=self.environ)))
+        return root, {"epoch": epoch, "commit": commit, "dirty": dirty}
+
+
+# A wheel's METADATA, with torch pinned to the one version it was compiled for.
+
+
+def pin_torch(metadata: str, version: str) -> str:
+    """Return METADATA whose only demand for torch is that exact version, its local part included.
+
+    `torch==2.6.0` alone would let pip put the official 2.6.0 under a C++ that was compiled for another commit;
+    torchaudio 2.11 asks for no torch at all.
+
+    >>> print(pin_torch("Name: a\\nRequires-Dist: numpy\\nRequires-Dist: torch (==2.6.0)\\n\\ntext", "2.6.0+mps.g1"))
+    Name: a
+    Requires-Dist: numpy
+    Requires-Dist: torch==2.6.0+mps.g1
+    <BLANKLINE>
+    text
+    """
+    headers, separator, body = metadata.replace("\r\n", "\n").partition("\n\n")
+    lines = [line for line in headers.rstrip("\n").split("\n") if not _is_torch(line)]
+    lines.append(f"Requires-Dist: torch=={version}")
+    return "\n".join(lines) + (separator or "\n") + body
+
+
+def read_metadata(wheel: Path) -> tuple[str, str]:
+    """Return (member, text) of a wheel's METADATA.
+
+    Raises:
+        CompileError: the build made a wheel without one.
+    """
+    with open_regular(wheel) as file, zipfile.ZipFile(file) as archive:
+        names = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
+        if len(names) != 1:
+            raise CompileError(f"{wheel.name} holds {len(names)} files called .dist-info/METADATA instead of one")
+        return names[0], archive.read(names[0]).decode("utf-8")
+
+
+def _is_torch(line: str) -> bool:
+    match = _HEADER.match(line)
+    if match is None:
+        return False
+    try:
+        requirement = Requirement(_modern(match["text"]))
+    except InvalidRequirement:
+        return False
+    return requirement.name.lower() == "torch"
+
+
+def _modern(text: str) -> str:
+    """Return a requirement without the parentheses of old METADATA: `torch (==2.6.0)`."""
+    return re.sub(r"\(([^)]*)\)", r"\1", text, count=1)

@@ -19,7 +19,7 @@ from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 
 from ..steps.finish_wheel import deliver_wheel
 from .build import Companion
-from .companion_plan import CompanionPlan
+from .plan import CompanionPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

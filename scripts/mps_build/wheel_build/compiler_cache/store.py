@@ -1,4 +1,4 @@
-"""The store that a fleet's sccache shares: named in one place, asked before the build, left out where it is down."""
+"""The store that a fleet's sccache shares: named in one place, tried before the build, left out where it is down."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def choose_store(
     """Return how sccache is set for this build; a store that does not answer is left out, with a warning.
 
     sccache does not start at all, and then no compiler runs, when its store is down (0.16, reproduced:
-    neither SCCACHE_IGNORE_SERVER_IO_ERROR nor a longer start-up time helps), so it is asked first.
+    neither SCCACHE_IGNORE_SERVER_IO_ERROR nor a longer start-up time helps), so it is tried first.
 
     Args:
         environ: MPS_BUILD_SHARED_CACHE (redis://[user:password@]host:port or s3://bucket?endpoint=...) is the
             one place; SCCACHE_REDIS*, SCCACHE_BUCKET and SCCACHE_ENDPOINT of the caller's own are taken as well.
-        shared: use the store at all; a release does not, unless asked to: others may write there.
+        shared: use the store at all; a release does so only with `--shared-cache`: others may write there.
         answers: asks host and port; returns what is wrong, or None.
     """
     address = environ.get("MPS_BUILD_SHARED_CACHE") or _own_address(environ)
@@ -66,7 +66,7 @@ def choose_store(
     dropped = tuple(sorted(name for name in environ if name.startswith(_STORE_PREFIXES) or name in _NEVER))
     warnings = ("SCCACHE_BASEDIRS gives wrong objects: left out",) if "SCCACHE_BASEDIRS" in environ else ()
     # DIRECT: all hosts must agree on it, else their keys differ (docs/fleet/caches.md). CONF: a file of the caller's
-    # could name base folders, or a store that nobody asked to share. IO_ERROR: if the server dies, the compiler runs.
+    # could name base folders, or a store that nobody wanted to share. IO_ERROR: if the server dies, the compiler runs.
     variables = {
         "SCCACHE_DIRECT": "false",
         "SCCACHE_CONF": os.devnull,
@@ -132,7 +132,7 @@ def relayed(
 
 
 def store_problem(host: str, port: int) -> str | None:
-    """Return why nothing answers at host and port within two seconds, or None; a Redis is asked to answer PING."""
+    """Return why nothing answers at host and port within two seconds, or None; a Redis must answer PING."""
     try:
         with socket.create_connection((host, port), timeout=_PREFLIGHT_SECONDS) as connection:
             if port in (80, 443):

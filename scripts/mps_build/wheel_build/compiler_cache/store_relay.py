@@ -77,7 +77,7 @@ class StoreRelay:
         """Return where sccache finds the relay, on 127.0.0.1."""
         return int(self._server.server_address[1])
 
-    def is_asked(self) -> bool:
+    def is_tried(self) -> bool:
         """True unless the store failed again and again a moment ago."""
         return time.monotonic() >= self._asleep_until
 
@@ -136,7 +136,7 @@ class _Session(socketserver.BaseRequestHandler):
         if command in (b"AUTH", b"SELECT"):
             self.greetings.append(question)
             return _OK
-        if not self.relay.is_asked():
+        if not self.relay.is_tried():
             return _instead(command)
         try:
             answer = self._ask(question)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +17,12 @@ from mps_build.common.opening import read_text
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.workspace import cache_folder
 
-from ..objc.write import Frameworks
+from ..objc.headers import Frameworks
 from .diagnostics import Said, read_output
-from .loops import with_questions
+from .text import with_questions
 from .tree import MpsTree
 
-STAND_INS = Path(__file__).parent / "stand_ins"
+FAKES = Path(__file__).parent / "fakes"
 # Of clang's own warnings these say nothing of a file's Objective-C, and PyTorch's headers are full of them.
 _QUIET = (
     "deprecated-declarations",
@@ -33,10 +34,15 @@ _QUIET = (
 # A header of the tree was changed after the precompiled one was made.
 _STALE = ("precompiled header", "precompiled file", "PCH file", "AST file")
 _HALF_SIMD = "MPS_BUILD_SIMD_TYPES_ONLY"
-_CHECKED = "MPS_BUILD_CHECKED"  # the declarations then hold what loops are asked with (loops.py)
-# `zig c++ -c -fsyntax-only` ends like this where the file is right: it looks for an object that nobody asked for.
+_CHECKED = "MPS_BUILD_CHECKED"  # the declarations then hold what a loop is checked with (text.py)
+# `zig c++ -c -fsyntax-only` ends like this where the file is right: it looks for an object that nobody requested.
 # Without -c it builds its libc++ first, a minute and a half of CPU.
 _NO_OBJECT = "failed to rename"
+_COMMON = "ATen/native/mps/OperationUtils.h"
+_MACRO = "TORCH_ASSERT_ONLY_METHOD_OPERATORS"
+_LEAST = 3  # files, in one run or several, from which on it pays
+_DEFINES = re.compile(rf"^\s*#\s*define\s+{_MACRO}\b", re.MULTILINE)
+_INCLUDES = re.compile(rf"^\s*#\s*(?:include|import)\s*[<\"]{re.escape(_COMMON)}[>\"]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +72,7 @@ class Checker:
             ),
             *(f"-I{path}" for path in (*self.generated, *self.tree.include)),
             *self.frameworks.flags,
-            *("-idirafter", str(STAND_INS)),
+            *("-idirafter", str(FAKES)),
         )
 
 
@@ -120,21 +126,21 @@ def compile_file(checker: Checker, file: Path, *more: str, shared: Sequence[str]
 
 
 def say(checker: Checker, file: Path, *, shared: Sequence[str] = ()) -> list[Said]:
-    """Return what the compiler says of a file, in which each loop over a collection is asked for its elements.
+    """Return what the compiler says of a file, in which each loop over a collection is checked for its elements.
 
     Raises:
         BuildEnvironmentError, OSError: as `compile_file`.
     """
-    asked = with_questions(read_text(file, errors="surrogateescape"))
-    if asked is None or ";" in f"{file}{checker.scratch}":  # which would end a name in -remap-file
+    rewritten = with_questions(read_text(file, errors="surrogateescape"))
+    if rewritten is None or ";" in f"{file}{checker.scratch}":  # which would end a name in -remap-file
         return read_output(compile_file(checker, file, shared=shared))
     copy = checker.scratch / "loops" / f"{hashlib.sha256(os.fsencode(file)).hexdigest()[:16]}{file.suffix}"
     copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.write_text(asked.text, encoding="utf-8", errors="surrogateescape")
+    copy.write_text(rewritten.text, encoding="utf-8", errors="surrogateescape")
     more = ("-Xclang", "-remap-file", "-Xclang", f"{file};{copy}")
     output = read_output(compile_file(checker, file, *more, shared=shared))
     copy.unlink(missing_ok=True)
-    found = (asked.said(each) if each.file == str(file) else each for each in output)
+    found = (rewritten.said(each) if each.file == str(file) else each for each in output)
     return list(dict.fromkeys(each for each in found if each is not None))
 
 
@@ -153,3 +159,64 @@ def zig_environ(checker: Checker) -> dict[str, str]:
 def _run(checker: Checker, file: Path, *more: str) -> Captured:
     argv = (str(checker.zig), "c++", *checker.flags(), *more, str(file))
     return capture(Command(argv=argv, cwd=checker.scratch, environ=zig_environ(checker)), timeout_seconds=600)
+
+
+# The header that nearly every MPS file includes, read once for all files of a run (a precompiled header).
+#
+# OperationUtils.h is nine tenths of a file's time. It is shared only with files that include it themselves and define
+# what they define before it, so that no file sees a declaration that it would not see on a Mac.
+
+
+def may_share(file: Path) -> bool:
+    """Tell whether a file defines and includes what the shared header is made of."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    defined, included = _DEFINES.search(text), _INCLUDES.search(text)
+    return bool(defined and included and defined.start() < included.start())
+
+
+def shared_header(checker: Checker, files: Sequence[Path]) -> Path | None:
+    """Return the precompiled header for `files`, made now if that pays; None where it does not, or does not compile."""
+    folder = checker.scratch / "shared"
+    made = folder / f"{_digest(checker)}.pch"
+    if made.is_file():
+        return made
+    if _wanted(folder / f"{made.stem}.files", sum(may_share(file) for file in files)) < _LEAST:
+        return None
+    for old in folder.glob("*.pch"):
+        old.unlink(missing_ok=True)
+    source = folder / "shared.h"
+    source.write_text(f"#include <{_COMMON}>\n", encoding="utf-8")
+    beside = made.with_name(f".{made.name}.{os.getpid()}")
+    flags = [flag for flag in checker.flags(kind="objective-c++-header") if flag not in ("-c", "-fsyntax-only")]
+    argv = (str(checker.zig), "c++", *flags, f"-D{_MACRO}=", str(source), "-o", str(beside))
+    answer = capture(Command(argv=argv, cwd=checker.scratch, environ=zig_environ(checker)), timeout_seconds=600)
+    if not answer.ok or not beside.is_file():
+        beside.unlink(missing_ok=True)
+        return None  # each file then says itself what is wrong with it
+    beside.rename(made)
+    return made
+
+
+def _wanted(counter: Path, now: int) -> int:
+    """Return how many files would have used the header, in this run and before: an author checks one at a time."""
+    counter.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        before = int(counter.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = 0
+    counter.write_text(str(before + now), encoding="utf-8")
+    return before + now
+
+
+def flags_with(header: Path) -> tuple[str, ...]:
+    """Return the arguments that make a file use the shared header."""
+    return (f"-D{_MACRO}=", "-include-pch", str(header))
+
+
+def _digest(checker: Checker) -> str:
+    """Name it by what it is made from; for all else that it includes the compiler itself compares sizes and times."""
+    digest = hashlib.sha256(os.fsencode("\0".join(checker.flags())))
+    for folder in checker.tree.folders:
+        for path in sorted(folder.glob("*.h")):
+            digest.update(os.fsencode(f"{path}\0{path.stat().st_mtime_ns}\0"))
+    return digest.hexdigest()[:16]

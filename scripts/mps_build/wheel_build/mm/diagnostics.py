@@ -233,8 +233,8 @@ def _property(said: Said, name: str, type_: str, known: Known) -> tuple[str, str
     if interface is None or "did you mean" in said.text or known.is_whole(interface):
         return "error", said.text
     selectors = known.selectors(interface)
-    if wanting := [each for each in selectors if each.startswith(f"{name}:")]:
-        return "error", f"{said.text}; '{wanting[0]}' takes arguments: write it as a message"
+    if longer := [each for each in selectors if each.startswith(f"{name}:")]:
+        return "error", f"{said.text}; '{longer[0]}' takes arguments: write it as a message"
     near = nearest(name, selectors)
     if near and near != name:
         return "error", f"{said.text}; did you mean '{near}'?"
@@ -247,7 +247,7 @@ def _property(said: Said, name: str, type_: str, known: Known) -> tuple[str, str
 def nearest(selector: str, known: list[str]) -> str | None:
     """Return the known selector that a misspelt one was meant to be.
 
-    Near are a typing mistake (most letters are the same), parts in another order, and one label of several wrong.
+    Near are a typing mistake (most characters are the same), parts in another order, and one label of several wrong.
 
     >>> nearest("tanhWithTensr:name:", ["tanWithTensor:name:", "tanhWithTensor:name:"])
     'tanhWithTensor:name:'

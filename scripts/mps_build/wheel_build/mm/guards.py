@@ -2,7 +2,7 @@
 
 PyTorch does not use `@available` alone: it asks `is_macos_13_or_newer(MacOSVersion::MACOS_VER_15_0_PLUS)`, keeps the
 answer in variables, wraps it in functions (`supportsComplex`), refuses (`TORCH_CHECK`), returns early, and leaves
-helpers to callers that asked. A condition that mentions the version, alone or beside others, counts as asked.
+helpers to callers that checked. A condition that mentions the version, alone or beside others, counts as a check.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..objc.model import Version
-from .text import Block, Source, closing, split, statements
+from ..objc.model import Framework, Version, version
+from .diagnostics import Said
+from .text import Block, Source, blanked, closing, split, statements
 
 ANY: Version = (999,)
 _OLD = (13, 0)  # is_macos_13_or_newer() without an argument: 1.12 to 2.0
@@ -24,7 +25,7 @@ _ATOMS = (
 _RESPONDS = re.compile(r"[rR]espondsToSelector\s*:")
 _BARE = re.compile(r"\bis_macos_13_or_newer\s*\(\s*\)")
 _ASSIGNED = re.compile(r"\b(\w+)\s*=(?!=)\s*([^;{}]+);")
-_ASKING = re.compile(r"\bbool\s+(\w+)\s*\([^()]*\)\s*(?:const\s*)?\{\s*(?:static\b[^;]*;\s*)?return\s+([^;]*);\s*\}")
+_CHECKS = re.compile(r"\bbool\s+(\w+)\s*\([^()]*\)\s*(?:const\s*)?\{\s*(?:static\b[^;]*;\s*)?return\s+([^;]*);\s*\}")
 _CHECK = re.compile(r"\b(?:TORCH_\w*CHECK\w*|TORCH_INTERNAL_ASSERT\w*|AT_ASSERT\w*|NSAssert|assert)\s*\(")
 _REFUSING = re.compile(r"\bvoid\s+(\w+)\s*\([^()]*\)\s*\{(\s*TORCH_\w*CHECK\w*\s*\([^{}]*\)\s*;\s*)\}")
 _LEAVES = re.compile(
@@ -33,6 +34,13 @@ _LEAVES = re.compile(
 _CALLABLE = re.compile(r"([A-Za-z_~]\w*)\s*\((?:[^(){}]|\((?:[^()]|\([^()]*\))*\))*\)\s*(?:const\s*)?(?::[^{;]*)?$")
 _MACRO_NAMED = re.compile(r"\w+\s*\(\s*(\w+)\s*\)\s*\([^{}]*\)\s*$")  # TORCH_IMPL_FUNC(name)(arguments)
 _OUTSIDE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b[^()=]*$|@implementation\b[^()=]*$")
+_CATEGORY = re.compile(r"@interface\s+\w+\s*\(\w*\)(.*?)@end", re.DOTALL)
+_METHOD = re.compile(r"[-+]\s*\([^;]*?;", re.DOTALL)
+_SETTER = re.compile(r"(?<=[\w)\]])\.(\w+)\s*=(?!=)")
+_GETTER = re.compile(r"(?<=[\w)\]])\.(\w+)\b(?!\s*(?:=(?!=)|\())")
+# A lambda with `auto` among its parameters, or a function below `template <…>`.
+_GENERIC = re.compile(r"\]\s*\([^)]*\bauto\b|\btemplate\s*<")
+_OPENS, _CLOSES = "([{", ")]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +60,21 @@ class Names:
 def read_names(text: str, known: Names = Names()) -> Names:
     """Return the names that a text (blanked) gives to questions for the version, beside those `known`."""
     answers, refuses, denies = dict(known.answers), dict(known.refuses), dict(known.denies)
-    for match in (*_ASKING.finditer(text), *_ASSIGNED.finditer(text)):
+    for match in (*_CHECKS.finditer(text), *_ASSIGNED.finditer(text)):
         for when, kept in ((True, answers), (False, denies)):
-            asked = implied(match[2], Names(answers, refuses, denies), when=when)
-            if asked and match[1] not in kept:
-                kept[match[1]] = asked
+            checked = implied(match[2], Names(answers, refuses, denies), when=when)
+            if checked and match[1] not in kept:
+                kept[match[1]] = checked
     for match in _REFUSING.finditer(text):
-        asked = max(
+        checked = max(
             (
                 _checked(text, place, Names(answers, refuses, denies))
                 for place in _checks(text, match.start(2), match.end(2))
             ),
             default=(),
         )
-        if asked:
-            refuses[match[1]] = asked
+        if checked:
+            refuses[match[1]] = checked
     return Names(answers, refuses, denies)
 
 
@@ -88,7 +96,7 @@ def implied(condition: str, names: Names, *, when: bool = True) -> Version:
     compared = re.fullmatch(r"(.*)(==|!=)\s*(?:NO|false|0)\s*", text, re.DOTALL)
     if compared:
         return implied(compared[1], names, when=when ^ (compared[2] == "=="))
-    return _asked(text, names) if when else _denied(text, names)
+    return _granted(text, names) if when else _denied(text, names)
 
 
 def _bare(text: str) -> str:
@@ -98,7 +106,7 @@ def _bare(text: str) -> str:
     return text
 
 
-def _asked(text: str, names: Names) -> Version:
+def _granted(text: str, names: Names) -> Version:
     found = [(int(match[1]), int(match[2] or 0)) for atom in _ATOMS for match in atom.finditer(text)]
     if _RESPONDS.search(text):
         return ANY
@@ -215,7 +223,7 @@ def _before(source: Source, block: Block, place: int, names: Names) -> Version:
 
 
 def _only_if(source: Source, place: int, names: Names) -> Version:
-    """Return what must be true where the `else` at a place leaves: the condition of a lone `if` before it."""
+    """Return what must be true where the `else` at a place leaves: the condition of a single `if` before it."""
     before = source.text[:place].rstrip()
     last = next((block for block in source.blocks if block.end == len(before) - 1), None)
     head = source.text[last.head : last.start] if last else ""
@@ -268,3 +276,118 @@ def _checks(text: str, start: int, end: int) -> Iterator[int]:
 
 def _checked(text: str, opening: int, names: Names) -> Version:
     return implied(split(text[opening + 1 : closing(text, opening)], ",")[0], names)
+
+
+# Messages that are newer than the deployment target, found in the text: clang does not look into generic lambdas.
+#
+# `[&](auto mpsGraph, auto newCachedGraph) { … }` is a template, whose instantiations clang's availability check leaves
+# out; and nearly every graph of PyTorch is built in one. Only selectors count of which every type that has them has
+# them late, and which PyTorch does not declare itself.
+
+
+def late_selectors(frameworks: tuple[Framework, ...], target: str) -> dict[str, str]:
+    """Return selector -> first macOS for those that need a guard when the oldest macOS is `target`."""
+    found: dict[str, str | None] = {}
+    for each in (each for one in frameworks for each in (*one.protocols, *one.classes)):
+        for method in each.methods:
+            is_new = method.since is not None and version(method.since) > version(target)
+            # As in the headers: a type that is as new as its method needs no guard.
+            is_late = is_new and not (each.since and version(each.since) >= version(str(method.since)))
+            since = method.since if is_late else None
+            before = found.get(method.selector, since)
+            found[method.selector] = None if since is None or before is None else min(before, since, key=version)
+    return {selector: since for selector, since in found.items() if since is not None}
+
+
+def own_selectors(text: str) -> set[str]:
+    """Return the selectors that a header of the tree declares in categories, as an SDK of today sees it.
+
+    >>> sorted(own_selectors("@interface A (B)\\n- (int)one:(int)x two:(id)y;\\n@end"))
+    ['one:two:']
+    """
+    found = set()
+    for category in _CATEGORY.finditer(blanked(_compiled(text))):
+        for method in _METHOD.finditer(category[1]):
+            flat = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)", " ", method[0])
+            labels = re.findall(r"(\w+)\s*:", flat)
+            found.add("".join(f"{label}:" for label in labels))
+    return found
+
+
+def _compiled(text: str) -> str:
+    """Return a text without what stands under `#if !defined(__MAC_…)`: declarations for an older SDK."""
+    lines: list[str] = []
+    open_: list[bool] = []
+    for line in text.splitlines():
+        directive = re.match(r"\s*#\s*(ifdef|ifndef|if|else|elif|endif)\b(.*)", line)
+        if directive is None:
+            lines.append(line if all(open_) else "")
+            continue
+        lines.append("")
+        word, condition = directive[1], directive[2]
+        if word in ("if", "ifdef", "ifndef"):
+            is_old = word == "ifndef" and "__MAC_" in condition
+            open_.append(not is_old and not re.match(r"\s*!\s*defined\s*\(?\s*__MAC_", condition))
+        elif word == "endif" and open_:
+            open_.pop()
+        elif open_:
+            open_[-1] = not open_[-1]
+    return "\n".join(lines)
+
+
+def late_messages(source: Source, file: str, late: Mapping[str, str]) -> Iterator[Said]:
+    """Yield, in clang's own words, each message of a file whose selector is late."""
+    for selector, place in (*_messages(source.text), *_assignments(source.text), *_reads(source)):
+        since = late.get(selector)
+        if since is not None:
+            line = source.line(place)
+            yield Said(
+                file=file,
+                line=line,
+                column=place - source.line_starts[line - 1] + 1,
+                kind="warning",
+                text=f"'{selector}' is only available on macOS {since} or newer",
+                flag="-Wunguarded-availability-new",
+            )
+
+
+def _messages(text: str) -> Iterator[tuple[str, int]]:
+    for match in re.finditer(r"\[", text):
+        start = match.start() + 1
+        end = closing(text, match.start())
+        labels = list(_labels(text, start, end))
+        if labels:
+            yield "".join(f"{label}:" for label, _ in labels), labels[0][1]
+        elif word := re.search(r"[\w)\]]\s+(\w+)\s*$", text[start:end]):
+            yield word[1], start + word.start(1)
+
+
+def _labels(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
+    """Yield the labels of a message, `word:` outside of inner parentheses, and not the colon of `a ? b : c`."""
+    depth = questions = 0
+    for place in range(start, end):
+        sign = text[place]
+        depth += (sign in _OPENS) - (sign in _CLOSES)
+        if depth or sign not in "?:":
+            continue
+        if sign == "?":
+            questions += 1
+        elif text[place + 1 : place + 2] == ":" or text[place - 1] == ":":
+            continue
+        elif questions:
+            questions -= 1
+        elif word := re.search(r"(\w+)\s*$", text[start:place]):
+            yield word[1], start + word.start(1)
+
+
+def _assignments(text: str) -> Iterator[tuple[str, int]]:
+    for match in _SETTER.finditer(text):
+        yield f"set{match[1][0].upper()}{match[1][1:]}:", match.start(1)
+
+
+def _reads(source: Source) -> Iterator[tuple[str, int]]:
+    """Yield the properties that are read where clang does not look; elsewhere it knows whose they are."""
+    for match in _GETTER.finditer(source.text):
+        blocks = source.around(match.start())
+        if any(_GENERIC.search(source.text[block.head : block.start]) for block in blocks):
+            yield match[1], match.start(1)

@@ -6,7 +6,7 @@ official wheels import and from permissively licensed bindings for other languag
 
 from __future__ import annotations
 
+from .headers import Frameworks, write_frameworks
 from .stubs import Stubs, write_stubs
-from .write import Frameworks, write_frameworks
 
 __all__ = ["Frameworks", "Stubs", "write_frameworks", "write_stubs"]

@@ -128,7 +128,9 @@ def _framework(name: str) -> Framework:
     raw: dict[str, Any] = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
     return Framework(
         name=name,
-        prelude=_text(name, "prelude"),
+        prelude="\n".join(
+            [*(f"#include <{header}>" for header in raw.get("includes", ())), _text(name, "prelude")]
+        ).strip(),
         postlude=_text(name, "postlude"),
         aliases=raw.get("aliases", {}),
         enums=tuple(_enum(key, value) for key, value in raw.get("enums", {}).items()),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from mps_build.common.files import write_whole
 
 from .model import load_frameworks, version
 
-IMPORTS = Path(__file__).parent / "imports"
+# Install name -> the library's versions by release, and its symbols by the releases that import them ("2.6.0 2.13.0").
+IMPORTS = Path(__file__).with_name("imports.json")
 _CLASS = "_OBJC_CLASS_$_"
 _META = "_OBJC_METACLASS_$_"
 
@@ -30,7 +32,7 @@ class Stubs:
 
 def known_releases() -> tuple[str, ...]:
     """Return the releases whose official wheels' imports are on record, oldest first."""
-    return tuple(sorted((path.stem for path in IMPORTS.glob("*.json")), key=version))
+    return tuple(sorted({release for row in _imports().values() for release in row["versions"]}, key=version))
 
 
 def imports_of(release: str) -> dict[str, dict[str, Any]]:
@@ -40,8 +42,22 @@ def imports_of(release: str) -> dict[str, dict[str, Any]]:
     """
     names = known_releases()
     older = [name for name in names if version(name) <= version(release)]
-    text = (IMPORTS / f"{(older or [names[0]])[-1]}.json").read_text(encoding="utf-8")
-    read: dict[str, dict[str, Any]] = json.loads(text)
+    chosen = (older or [names[0]])[-1]
+    return {
+        library: {
+            **row["versions"][chosen],
+            "symbols": sorted(
+                name for group, found in row["symbols"].items() if chosen in group.split() for name in found
+            ),
+        }
+        for library, row in _imports().items()
+        if chosen in row["versions"]
+    }
+
+
+@cache
+def _imports() -> dict[str, dict[str, Any]]:
+    read: dict[str, dict[str, Any]] = json.loads(IMPORTS.read_text(encoding="utf-8"))
     return read
 
 

@@ -56,7 +56,7 @@ def read_patch(path: Path, *, bare: bool = False) -> Patch:
     """Return the patch in `path`, or raise a PatchError that lists every fault.
 
     Args:
-        bare: the patch is a user's own: any text may stand above the diff, and no field is asked for.
+        bare: the patch is a user's own: any text may stand above the diff, and no field is required.
     """
     try:
         content = read_bytes(path)
@@ -112,7 +112,7 @@ def _fields(header: list[str], faults: list[str]) -> dict[str, str]:
         elif match[1] not in FIELDS:
             faults.append(f"{number}: unknown header field {match[1]!r}")
         elif match[1] in fields:
-            faults.append(f"{number}: {match[1]} is given twice")
+            faults.append(f"{number}: {match[1]} is given two times")
         else:
             current = match[1]
             fields[current] = match[2].strip()

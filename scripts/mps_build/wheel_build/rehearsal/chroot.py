@@ -143,8 +143,8 @@ def find_mirror(chosen: str | None) -> str:
     if chosen:
         return chosen
     form = "$(REPO_URI)|$(ORIGIN)|$(LABEL)"
-    asked = capture(Command(argv=("apt-get", "indextargets", "--format", form, "Identifier: Packages")))
-    mirrors = parse_mirrors(asked.stdout)
+    listed = capture(Command(argv=("apt-get", "indextargets", "--format", form, "Identifier: Packages")))
+    mirrors = parse_mirrors(listed.stdout)
     if not mirrors:
         raise HostError(
             "apt on this host has no Debian archive configured",
@@ -161,7 +161,7 @@ def make_root(
     An interrupted bootstrap is done anew; an interrupted installation goes on.
 
     Args:
-        mirror: asked only when something must be fetched.
+        mirror: called only when something must be fetched.
 
     Raises:
         BuildEnvironmentError: a package could not be had; `log` holds all.
@@ -222,8 +222,8 @@ def parse_mount_points(mountinfo: str) -> tuple[str, ...]:
         fields = line.split()
         if len(fields) > 4:
             point = fields[4]
-            for escape, letter in escapes.items():
-                point = point.replace(escape, letter)
+            for escape, character in escapes.items():
+                point = point.replace(escape, character)
             points.append(point)
     return tuple(points)
 

@@ -5,22 +5,32 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from ...common.environment import fetch_environ
-from ...common.errors import BuildEnvironmentError, CompileError
-from ...common.process import Command, CommandFailed, capture, run_logged
-from ...common.receipts import Receipt, StepResult
+from mps_build.common.environment import Toolchain, fetch_environ
+from mps_build.common.errors import BuildEnvironmentError, CompileError
+from mps_build.common.files import write_whole
+from mps_build.common.process import Command, CommandFailed, beside, capture, run_logged
+from mps_build.common.receipts import Ledger, Receipt, StepResult
+from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.recipe.model import Recipe, Variable
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
+from mps_build.common.workspace import cache_folder
+
 from ..backend import build_folder
 from ..wide_headers import C10, TORCH_CPU, wide_header_lines
 from .chroot import Chroot, check_host
-from .darwin_recipe import darwin_recipe, zig_toolchain
 from .darwin_sdk import DarwinSdk, stub_sources, write_sdk
-from .objects import Unit, draw, macho_kind, read_units
-from .session import Prepared, Rehearsal, rehearsal_folder
+from .linux import debian_variables, overlaid, unoptimised_variables
+from .session import Prepared, Rehearsal, Unit, draw, macho_kind, read_units, rehearsal_folder
 from .source import debian_place, debian_root, debian_tree
-from .zig import PROBE, libcxx_ahead, zig_cache, zig_program
+
+# setup.py's own Darwin branches look at the host; CMake gets its target from the settings below.
+_OF_THE_HOST = frozenset({"_PYTHON_HOST_PLATFORM", "ARCHFLAGS", "MACOSX_DEPLOYMENT_TARGET"})
+# A string needs both archives: libc++ and libc++abi.
+PROBE = "#include <string>\nstd::string probe() { return std::to_string(1.0); }\n"
 
 
 def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str | None) -> None:
@@ -66,7 +76,7 @@ def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str 
 
 
 def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, zig: Path) -> DarwinSdk:
-    """Return the stub SDK with zig as its compiler, and arm64 stand-ins of the system's libraries."""
+    """Return the stub SDK with zig as its compiler, and arm64 fakes of the system's libraries."""
     folder = rehearsal.workspace.root / "darwin"
     target = rehearsal.recipe.deployment_target
     # Written each time (a second); only what a compiler must make is under a receipt.
@@ -146,3 +156,106 @@ def run_in_root(rehearsal: Rehearsal, chroot: Chroot, argv: tuple[str, ...]) -> 
         raise BuildEnvironmentError(
             f"{failure.command.argv[-1]}: {text}", hint=f"the whole output is in {failure.log}"
         ) from failure
+
+
+# A macOS recipe configured for macOS arm64 on Linux: what the stub SDK makes of its environment and gate.
+
+
+def darwin_recipe(recipe: Recipe, sdk: DarwinSdk) -> Recipe:
+    """Return the recipe with an environment that CMake reads as a Mac's, and the gate as it is but for OpenMP."""
+    kept = tuple(variable for variable in recipe.environment if variable.name not in _OF_THE_HOST)
+    compilers = {f"CMAKE_{language}_COMPILER": str(sdk.tools / "cc") for language in ("C", "OBJC")}
+    compilers |= {f"CMAKE_{language}_COMPILER": str(sdk.tools / "c++") for language in ("CXX", "OBJCXX")}
+    rows = {
+        "CMAKE_SYSTEM_NAME": ("Darwin", "the system that is built for"),
+        "CMAKE_SYSTEM_PROCESSOR": ("arm64", "its processor"),
+        # CMAKE_OSX_ARCHITECTURES stays unset, as on a Mac: with it the tree wants to build its own protoc
+        # (CMakeLists.txt:791-823 of 2.6.0).
+        "CMAKE_OSX_SYSROOT": (str(sdk.sdk), "the stub SDK"),
+        "CMAKE_OSX_DEPLOYMENT_TARGET": (recipe.deployment_target, "the recipe's"),
+        "CMAKE_PREFIX_PATH": (f"{sdk.stubs};/usr", "arm64 fakes before the host's libraries"),
+        "fmt_ROOT": ("/usr/lib/x86_64-linux-gnu/cmake/fmt", "a Darwin target does not look there by itself"),
+    }
+    own = [Variable(name=name, value=value, reason=why) for name, (value, why) in rows.items()]
+    own += [Variable(name=name, value=value, reason="zig, for macOS arm64") for name, value in compilers.items()]
+    # BLAS is Accelerate here, as on a Mac.
+    system = [variable for variable in debian_variables() if "BLAS" not in variable.name]
+    gate = recipe.gate.model_copy(update={"openmp": False})
+    return recipe.model_copy(
+        update={"environment": overlaid(kept, (*system, *unoptimised_variables(), *own)), "gate": gate}
+    )
+
+
+def zig_toolchain(sdk: DarwinSdk) -> Toolchain:
+    """Return zig by its wrappers; xcrun and the LLVM tools by PATH."""
+    return Toolchain(name="zig", path=(str(sdk.tools),))
+
+
+# zig for a rehearsal: installed from PyPI, its libc++ built beside other work.
+
+
+def zig_cache() -> Path:
+    """Return the folder where zig keeps what it builds; all rehearsals share it."""
+    return cache_folder() / "zig"
+
+
+def zig_program(rehearsal: Rehearsal) -> Path:
+    """Return zig from PyPI, the one that the sample's lock names; a static program, the same inside a Debian root.
+
+    Raises:
+        BuildEnvironmentError: the lock names none, or pip cannot install it.
+    """
+    lock = locks_root() / "sample.txt"
+    lines = package_lines(lock.read_text(encoding="utf-8"), "ziglang")
+    # One folder a version, its receipt beside it: rehearsals share it, and a newer lock disturbs none that runs.
+    home = cache_folder() / "ziglang" / lines.split()[0].partition("==")[2]
+    zig = home / "site" / "ziglang" / "zig"
+
+    def install() -> StepResult:
+        rehearsal.console.started("Install zig")
+        requirements = rehearsal.workspace.root / "zig-requirements.txt"
+        requirements.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(requirements, lines)
+        python = rehearsal_folder() / "pip" / "venv" / "bin" / "python"
+        pip = (*limited_pip(python), "install", "-q", "--no-input", "--no-deps", "--require-hashes", "--upgrade")
+        argv = (*pip, "--target", str(home / "site"), "-r", str(requirements))
+        log = rehearsal.log("sdk")
+        try:
+            run_pip(Command(argv=argv, environ=fetch_environ(os.environ)), log=log, tell=rehearsal.console.line)
+        except CommandFailed as failure:
+            text = "\n".join(failure.tail[-6:])
+            raise BuildEnvironmentError(f"no zig: {text}", hint=f"the whole output is in {log}") from failure
+        rehearsal.console.done()
+        return StepResult(files=(zig,))
+
+    Ledger(home / "receipts").run("zig", version=1, inputs={"lock": lines}, action=install)
+    return zig
+
+
+def libcxx_ahead(zig: Path, *, folder: Path, target: str) -> AbstractContextManager[None]:
+    """Let zig build its libc++ for this macOS beside a block: one core for two minutes, the first time.
+
+    It fills zig's cache and decides nothing: who needs libc++ asks zig again.
+    """
+    probe = folder / "ahead.cpp"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(probe, PROBE)
+    argv = (str(zig), "c++", "-target", f"aarch64-macos.{target}", "-shared", str(probe), "-o", f"{probe}.dylib")
+    cache = str(zig_cache())
+    environ = {**fetch_environ(os.environ), "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": f"{cache}/local"}
+    return beside(Command(argv=argv, environ=environ))
+
+
+def package_lines(lock: str, name: str) -> str:
+    r"""Return the lines of a lock that name one package, hashes included.
+
+    >>> package_lines("a==1 \\\n  --hash=sha256:00\nziglang==0.1 \\\n  --hash=sha256:11\n", "ziglang")
+    'ziglang==0.1   --hash=sha256:11\n'
+
+    Raises:
+        BuildEnvironmentError: the lock does not name it.
+    """
+    kept = [line for line in lock.replace("\\\n", "").splitlines() if line.startswith(f"{name}==")]
+    if not kept:
+        raise BuildEnvironmentError(f"the sample's lock names no {name}", hint="nox -s dev -- lock sample")
+    return "".join(f"{line.replace('    ', ' ')}\n" for line in kept)

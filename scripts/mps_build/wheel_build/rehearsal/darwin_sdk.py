@@ -11,7 +11,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...common.files import write_whole
+from mps_build.common.files import write_whole
+
 from ..zig.files import write_if_new
 
 SDK_VERSION = "15.2"
@@ -80,12 +81,12 @@ case "$tool" in
   {metal})
     out=default.metallib
     while [ $# -gt 0 ]; do case "$1" in -o) out=$2; shift 2 ;; *) shift ;; esac; done
-    echo "no Metal code: a stand-in of $tool wrote this" > "$out"; exit 0 ;;
+    echo "no Metal code: a fake $tool wrote this" > "$out"; exit 0 ;;
 esac
 echo "xcrun: error: unable to find utility \\"$tool\\", not a developer tool or in PATH" >&2
 exit 72
 """
-# Shell patterns of xcrun's tools that the stand-in plays.
+# Shell patterns of xcrun's tools that the fake plays.
 _METAL = "metal|metallib"
 _COMPILER = """\
 #!/bin/bash
@@ -170,7 +171,7 @@ def write_sdk(
         zig: the program, as seen inside.
         target: the oldest macOS, as 12.3.
         version: what xcrun says of the SDK, as 14.5.
-        has_metal: whether xcrun finds a Metal compiler (a stand-in that compiles nothing).
+        has_metal: whether xcrun finds a Metal compiler (a fake that compiles nothing).
         with_stubs: whether frameworks get text stubs that hold next to nothing; False leaves those that are there.
     """
     made = DarwinSdk(folder=folder)

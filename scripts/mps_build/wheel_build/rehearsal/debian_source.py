@@ -26,7 +26,7 @@ LIBRARIES = ("c10", "torch", "torch_cpu", "torch_global_deps")
 
 # What Debian's patches take from the system and a bare tarball of 1.13.1 looks for in third_party: enough to configure
 # and to compile, in the place of two submodules.
-_STAND_INS: Mapping[str, str] = {
+_FAKES: Mapping[str, str] = {
     "fmt": """\
 add_library(fmt-header-only INTERFACE)
 add_library(fmt::fmt-header-only ALIAS fmt-header-only)
@@ -122,7 +122,7 @@ def unpack_source(
             tree.mkdir()
             original = original_tarball(downloads)
             _run(Command(argv=("tar", "-xf", str(original), "-C", str(tree), "--strip-components=1")), log)
-            for name, text in _STAND_INS.items():
+            for name, text in _FAKES.items():
                 place = tree / "third_party" / name / "CMakeLists.txt"
                 if place.parent.is_dir() and not place.exists():
                     place.write_text(text, encoding="utf-8")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import random
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, fetch_environ
-from mps_build.common.errors import BuildEnvironmentError, CompileError
+from mps_build.common.errors import BuildEnvironmentError, CompileError, GateError, reason_of
+from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
 from mps_build.common.recipe.locks import lock_of
@@ -20,12 +24,10 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree, wor
 from ..artifacts import SourceTree
 from ..backend import build_folder
 from ..compiler_environ import build_environ
-from ..mm.check_request import oldest_macos
-from ..mm.patched import check_tree_files, mm_files
-from ..ninja import compile_objects, ninja_of
+from ..mm.check import check_tree_files, mm_files, oldest_macos
+from ..ninja import compile_objects, ninja_of, object_of, words_of
 from ..steps.configure import configuring
 from ..steps.create_environment import create_environment
-from .objects import Unit, header_argv, neighbour, read_units, units_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +148,7 @@ class Rehearsal:
             return StepResult(trees=(venv,), facts={"tools": {}})
 
         receipt = self.ledger.run("create_environment", version=1, inputs={"place": place.name}, action=create)
-        result = f"not used: Python {place.python} of {place.name} is none of the recipe's; its own packages stand in"
+        result = f"not used: Python {place.python} of {place.name} is none of the recipe's; its own packages are used"
         self.note("lock", result, "nothing about the lock on Linux", receipt)
         return receipt
 
@@ -274,3 +276,105 @@ _HEADERS = (".h", ".hpp", ".cuh")
 _PASSING = frozenset(
     {"HOME", "TMPDIR", "USER", "LOGNAME", "TERM", "MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL", "GITHUB_ACTIONS"}
 )
+
+
+# A configured tree's compile commands: which object comes from which source, and a seeded draw of them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One translation unit: its source, the object that ninja knows it by, and the compiler's arguments."""
+
+    source: Path
+    object: str
+    argv: tuple[str, ...]
+
+    @property
+    def target(self) -> str:
+        """Return the CMake target it belongs to, from `.../CMakeFiles/<target>.dir/...`."""
+        return self.object.split("CMakeFiles/", 1)[-1].split(".dir/", 1)[0]
+
+
+def read_units(build: Path) -> tuple[Unit, ...]:
+    """Return every unit of a configured build folder, in the order of their objects.
+
+    Raises:
+        GateError: configure left no list of compile commands.
+    """
+    path = build / "compile_commands.json"
+    try:
+        entries = read_json(path)
+        units = [_unit(entry) for entry in entries]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise GateError(
+            f"{path} cannot be read: {reason_of(error)}", hint="configure again in a fresh build folder"
+        ) from error
+    return tuple(sorted(units, key=lambda unit: unit.object))
+
+
+def _unit(entry: Mapping[str, str]) -> Unit:
+    return Unit(source=Path(entry["file"]), object=object_of(entry), argv=tuple(words_of(entry["command"])))
+
+
+def neighbour(units: Iterable[Unit], header: Path) -> Unit | None:
+    """Return the C++ unit whose flags serve a header best: the nearest; of several, one of torch_cpu."""
+
+    def shared(unit: Unit) -> int:
+        return sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(unit.source.parts, header.parts, strict=False))
+        )
+
+    usable = [unit for unit in units if unit.source.suffix in (".cpp", ".cc", ".cxx")]
+    return max(usable, key=lambda unit: (shared(unit), unit.target == "torch_cpu", unit.object), default=None)
+
+
+def header_argv(unit: Unit, header: Path) -> tuple[str, ...]:
+    """Return the arguments that read a header first of all, with a unit's flags.
+
+    A precompiled header is left out: it may hold the very header, which would then be skipped.
+    """
+    kept: list[str] = []
+    words = list(unit.argv)
+    while words:
+        word = words.pop(0)
+        if word == "-o":
+            words.pop(0)
+        elif word == "-Xclang" and words[:1] in (["-include-pch"], ["-include"]):
+            del words[:3]
+        elif word == "-c" or word == str(unit.source):
+            continue
+        else:
+            kept.append(word)
+    # Included, not read as the main file, where `#pragma once` would not hold against a circle of includes.
+    # To an object, since zig makes one whatever -fsyntax-only says.
+    return (*kept, "-c", "-o", ".mps-build-header.o", "-include", str(header), "-x", "c++", os.devnull)
+
+
+def draw(units: Iterable[Unit], *, targets: Sequence[str], count: int, seed: int) -> tuple[Unit, ...]:
+    """Return `count` C++ units of the targets, the same for the same tree and seed; all of them if there are fewer."""
+    pool = [unit for unit in units if unit.target in targets and unit.source.suffix in (".cpp", ".cc", ".cxx")]
+    return tuple(random.Random(seed).sample(pool, min(count, len(pool))))
+
+
+def units_of(units: Iterable[Unit], files: Iterable[Path]) -> tuple[tuple[Unit, ...], tuple[Path, ...]]:
+    """Return the units of the given sources, and the sources that no unit compiles."""
+    by_source: dict[Path, list[Unit]] = {}
+    for unit in units:
+        by_source.setdefault(unit.source, []).append(unit)
+    found, missing = [], []
+    for file in files:
+        found += by_source.get(file, [])
+        if file not in by_source:
+            missing.append(file)
+    return tuple(found), tuple(missing)
+
+
+def macho_kind(path: Path) -> str | None:
+    """Return what an arm64 Mach-O file is (`object`, `dylib`), or None for any other file."""
+    with path.open("rb") as file:
+        head = file.read(16)
+    if len(head) < 16:
+        return None
+    magic, processor, _, kind = struct.unpack("<4I", head)
+    is_arm64 = magic == 0xFEEDFACF and processor == 0x0100000C
+    return {1: "object", 6: "dylib"}.get(kind) if is_arm64 else None

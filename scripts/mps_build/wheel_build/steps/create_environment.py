@@ -25,8 +25,7 @@ from ..artifacts import BuildContext, BuildEnvironment, SourceTree
 from ..compiler_cache.launcher import cache_settings, checkout_of, launchers
 from ..compiler_environ import build_environ
 from ..profiles import profile_settings
-from ..zig.seal import check_seal, drop_made, seal
-from ..zig.toolchain import build_runtime, cross_toolchain, runtime_command
+from ..zig.toolchain import build_runtime, check_seal, cross_toolchain, drop_made, runtime_command, seal
 
 _SILENT = SilentReporter()
 _WANTED = {"libomp.dylib": "lib", "omp.h": "include"}
@@ -176,7 +175,7 @@ def create_environment(
     run(str(interpreter), "-m", "venv", str(destination))
     python = str(destination / "bin" / "python")
     options = ("--disable-pip-version-check", "--no-input")
-    pip, asking = (python, "-m", "pip", *options), (*limited_pip(python, beside=destination), *options)
+    pip, limited = (python, "-m", "pip", *options), (*limited_pip(python, beside=destination), *options)
     wheels = cache / "wheels" / lock.name
     install = (*pip, "install", "-q", "--no-index", "--find-links", str(wheels), "--require-hashes", "--no-deps")
     reporter.line(f"install what the lock {lock.name} lists")
@@ -186,7 +185,7 @@ def create_environment(
         if not offline:
             own_folder(cache / "wheels")
             fetch(
-                *asking, "download", "-q", "--require-hashes", "--no-deps", *how, "-r", str(chosen), "-d", str(wheels)
+                *limited, "download", "-q", "--require-hashes", "--no-deps", *how, "-r", str(chosen), "-d", str(wheels)
             )
         run(*install, *how, "-r", str(chosen))
     backend_lock = backend_lines(lock.text)
@@ -266,9 +265,9 @@ def _failures(log: Path) -> Iterator[None]:
 
 def _hint(text: str, log: Path) -> str:
     if "THESE PACKAGES DO NOT MATCH THE HASHES" in text or "Hashes are required" in text:
-        return "the index serves another file than the lock lists: trust neither; see `nox -s lock -- --check`"
+        return "the index serves another file than the lock lists: trust neither; see `nox -s dev -- lock --check`"
     if "No matching distribution" in text or "Could not find a version" in text:
-        return "check the network; with --offline, run once without it; otherwise see `nox -s lock -- --check`"
+        return "check the network; with --offline, run once without it; otherwise see `nox -s dev -- lock --check`"
     return f"the whole output is in {log}"
 
 

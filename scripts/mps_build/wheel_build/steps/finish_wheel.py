@@ -381,9 +381,9 @@ def check_delocate(python: Path) -> None:
     Raises:
         BuildEnvironmentError: it is not installed there.
     """
-    asked = capture(Command(argv=(str(python), "-c", f"import {_MODULE}")), timeout_seconds=60)
-    if not asked.ok:
-        why = (asked.stderr.strip().splitlines() or [f"exit {asked.exit}"])[-1]
+    found = capture(Command(argv=(str(python), "-c", f"import {_MODULE}")), timeout_seconds=60)
+    if not found.ok:
+        why = (found.stderr.strip().splitlines() or [f"exit {found.exit}"])[-1]
         raise BuildEnvironmentError(
             f"delocate, which repairs and signs the wheel, does not run under {python}: {why}",
             hint=f"{python} -m pip install 'delocate>=0.13' (on a Mac it is installed with mps-build)",

@@ -287,7 +287,7 @@ def resolve_ref(repository: str, ref: str, *, environ: Mapping[str, str]) -> str
         UsageError: git may not be given that address or ref, or both a branch and a tag have that name.
         SourceError: there is no such ref.
     """
-    if len(ref) == 40 and all(letter in "0123456789abcdef" for letter in ref):
+    if len(ref) == 40 and all(digit in "0123456789abcdef" for digit in ref):
         return ref
     check_address(repository, what="the repository")
     check_ref(ref)

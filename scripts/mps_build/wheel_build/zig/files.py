@@ -184,7 +184,7 @@ def write_overlay(folder: Path, *, include: Path, free_threaded: bool) -> None:
     """
     threads = "#define Py_GIL_DISABLED 1\n" if free_threaded else ""
     write_if_new(folder / "pyconfig.h", f"{_PYCONFIG}{threads}#endif\n")
-    # Python.h includes "pyconfig.h" from its own folder, before any -I: only an overlay can stand in for it.
+    # Python.h includes "pyconfig.h" from its own folder, before any -I: only an overlay can replace it.
     overlay = {
         "version": 0,
         "case-sensitive": True,

@@ -6,17 +6,24 @@ and stubs of our own. What it cannot: a Metal compiler, so shaders stay source, 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import shlex
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import BuildEnvironmentError, disk_full
-from mps_build.common.json_text import parse_json
+from mps_build.common.files import write_whole
+from mps_build.common.json_text import parse_json, read_json
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.workspace import remove_tree
 
+from ..objc import write_frameworks, write_stubs
+from ..objc.stubs import imports_of, known_releases, tbd
 from .files import write_if_new, write_overlay, write_wrappers
-from .frameworks import SDK_VERSION, write_apple
 
 _ASK = """\
 import importlib.metadata, json, os, platform, sys, sysconfig, ziglang
@@ -30,6 +37,31 @@ print(json.dumps({
     "implementation": sys.implementation.name,
 }))
 """
+SDK_VERSION = "15.2"
+# What clang calls for reference counting (-fobjc-arc), beside what a wheel of PyTorch imports: its own is without.
+_CXX = "/usr/lib/libc++.1.dylib"
+_CXX_RELEASE = "2.6.0"  # for macOS 11; the wheels of later releases ask newer systems, which have more names
+_ARC = (
+    *("_objc_autoreleaseReturnValue", "_objc_retainAutoreleasedReturnValue", "_objc_retainAutoreleaseReturnValue"),
+    *("_objc_retainAutorelease", "_objc_retainBlock", "_objc_storeStrong", "_objc_unsafeClaimAutoreleasedReturnValue"),
+    *("_objc_initWeak", "_objc_loadWeakRetained", "_objc_storeWeak", "_objc_destroyWeak", "_objc_copyWeak"),
+)
+# FindMps of the sample, and CMakeLists of PyTorch, ask for this one in the SDK and in the system.
+_REQUIRED = "MetalPerformanceShadersGraph"
+_XCRUN = """\
+#!/bin/sh
+# Stands in for Apple's xcrun (mps_build): an SDK of stubs, and no Metal compiler.
+case "$*" in
+  *--show-sdk-version*) echo {version}; exit 0 ;;
+  *--show-sdk-path*) echo {sdk}; exit 0 ;;
+esac
+echo "xcrun: error: unable to find utility \\"$1\\", not a developer tool or in PATH" >&2
+exit 72
+"""
+_SEAL = "outputs.sha256.json"
+_LINKED = (".a", ".o", ".dylib", ".tbd")
+# Where zig keeps what it made, and what that was made from; the folder of zig itself stays.
+_FOLDERS = ("o", "h", "z", "b", "tmp", "local")
 
 
 def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_target: str) -> Toolchain:
@@ -163,3 +195,85 @@ def _ask(python: Path) -> dict[str, str]:
     if facts["implementation"] != "cpython":
         raise BuildEnvironmentError(f"{python} is {facts['implementation']}: wheels are built for CPython")
     return facts
+
+
+# Apple's frameworks for a cross build by zig: declarations and text stubs of our own, and an xcrun that answers.
+#
+# Objective-C++ compiles and links against them, so a recipe with a `cross` part can build its MPS half on another
+# system. There is no Metal compiler: shaders stay source.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppleFake:
+    """What a cross build sees of Apple.
+
+    Attributes:
+        compile_flags: for Objective-C alone: plain C and C++ see none of it.
+        link_flags: for what names a framework.
+        cxx_library: a stub of the system's libc++, for all C++ that is linked.
+        tools: the folder of xcrun, for PATH.
+    """
+
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    cxx_library: Path
+    tools: Path
+
+
+def write_apple(folder: Path) -> AppleFake:
+    """Write declarations, stubs and xcrun below `folder`, which is CMake's root for what is looked up."""
+    sdk, tools = folder / "sdk", folder / "apple"
+    declared = write_frameworks(folder / "objc", sdk=SDK_VERSION)
+    stubs = write_stubs(sdk, release=known_releases()[-1], extra={"libobjc.A": _ARC}, declared=True)
+    (folder / "System/Library/Frameworks" / f"{_REQUIRED}.framework").mkdir(parents=True, exist_ok=True)
+    # Not zig's own libc++, which it would compile first (110 s of CPU): a Mac has one, and it is what Xcode links. The
+    # stub has the names that an official wheel for macOS 11 imports; any other, of a newer libc++, fails the link.
+    cxx_library = folder / "libsystemcxx.tbd"
+    write_if_new(cxx_library, tbd(_CXX, imports_of(_CXX_RELEASE)[_CXX]))
+    answers = {"version": SDK_VERSION, "sdk": shlex.quote(str(sdk))}
+    write_if_new(tools / "xcrun", _XCRUN.format(**answers), executable=True)
+    return AppleFake(
+        compile_flags=declared.flags,
+        # Apple's Foundation brings these two along; the stub has its own names only.
+        link_flags=(f"-F{stubs.frameworks}", "-framework", "CoreFoundation", f"-L{stubs.libraries}", "-lobjc"),
+        cxx_library=cxx_library,
+        tools=tools,
+    )
+
+
+# Whether zig's cache still gives what it gave: the libraries that it links into every wheel, by their hashes.
+#
+# zig looks a library up by what it was made from, and links what lies there unread: a file that a disk, or anybody,
+# has changed since would go into a wheel, signed and well formed.
+
+
+def check_seal(cache: Path) -> tuple[str, ...]:
+    """Return the sealed files that are gone or changed, by their names in the cache; none without a seal."""
+    try:
+        sealed = read_json(cache / _SEAL)
+        return tuple(sorted(name for name, digest in sealed.items() if _digest(cache / name) != digest))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, AttributeError):
+        return (_SEAL,)
+
+
+def seal(cache: Path) -> None:
+    """Remember what zig has made so far."""
+    made = {
+        path.relative_to(cache).as_posix(): _digest(path)
+        for path in sorted((cache / "o").rglob("*"))
+        if path.suffix in _LINKED and path.is_file()
+    }
+    write_whole(cache / _SEAL, json.dumps(made, indent=1) + "\n")
+
+
+def drop_made(cache: Path) -> None:
+    """Remove all that zig has made, so that it makes it again."""
+    (cache / _SEAL).unlink(missing_ok=True)
+    for name in _FOLDERS:
+        remove_tree(cache / name)
+
+
+def _digest(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else None

@@ -139,8 +139,12 @@ def test_what_a_wheel_takes_from_metal_and_the_library_does_not_have_is_named(tm
                 ("_CFRelease", _UNDEFINED, 2),  # of the system, as what follows
                 ("_malloc", _UNDEFINED, 3),
                 ("__ZN2at3addEv", _DEFINED, 0),
+                ("-[OfTheWheel inverse]", _LOCAL, 0),
+                ("-[MTLKnown(OfTheWheel) greaterThan:name:]", _LOCAL, 0),
             ],
-            selectors="length\0setBytes:length:atIndex:\0newThing:\0",
+            # The last four are of classes and categories that the wheel defines itself.
+            selectors="length\0setBytes:length:atIndex:\0newThing:\0"
+            "inverse\0_inverse\0TB,N,V_inverse\0greaterThan:name:\0",
         )
     )
     ours = _dylib(

@@ -21,7 +21,7 @@ from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
 from mps_build.simulation.official.inventory import Lacking
 from mps_build.simulation.official.metal_build import Metal
-from mps_build.simulation.official.session import HOOK, Official, program_environ
+from mps_build.simulation.official.session import HOOK, Official, Request, prepare, program_environ
 from mps_build.simulation.official.session import run as run_program
 from mps_build.simulation.official.tools import Tools, check_apt, check_host, check_room, official_folder
 from mps_build.simulation.official.wheel import Wheel, find_official, find_trusted, needed
@@ -99,9 +99,13 @@ def test_a_wheel_that_is_a_file_runs_only_if_the_user_says_so(tmp_path: Path) ->
 def test_a_wheel_of_another_python_is_refused_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is for Python 3\.12, and the interpreter is 3\.11"):
         find_trusted(_wheel(tmp_path, "312"), is_trusted=True, python="3.11")
-    with pytest.raises(UsageError, match=r"Debian has no Python 3\.12") as error:
-        debian_interpreter("3.12", SilentReporter())
-    assert "--interpreter" in str(error.value.hint)
+    for ask in (
+        lambda: debian_interpreter("3.12", SilentReporter()),
+        lambda: prepare(Request(target="torch==2.15.0", interpreter="3.12"), SilentReporter()),
+    ):
+        with pytest.raises(UsageError, match=r"Debian has no Python 3\.12 .*, but 3\.9, 3\.11, 3\.13, 3\.14") as error:
+            ask()
+        assert "--interpreter" in str(error.value.hint)
 
 
 def test_only_torch_is_simulated() -> None:

@@ -8,8 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound
-from ...program.launch import Check, Known, Program, Reference, Same, Shape, Step, View, dense_strides, input_buffer
+from ...program.launch import (
+    Check,
+    Known,
+    NotBound,
+    Program,
+    Reference,
+    Same,
+    Shape,
+    Step,
+    View,
+    dense_strides,
+    input_buffer,
+)
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.elementwise import (

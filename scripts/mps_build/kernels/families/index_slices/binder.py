@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator
 
 from ...program.dtypes import DTYPES
-from ...program.errors import NotBound
 from ...program.launch import (
     Known,
+    NotBound,
     Program,
     Reference,
     Step,

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound
 from ...program.launch import (
     Addresses,
     Buffer,
     Check,
     Known,
+    NotBound,
     Program,
     Reference,
     Shape,

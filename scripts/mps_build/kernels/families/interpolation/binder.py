@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from ...program.errors import NotBound
-from ...program.launch import Program, Reference, Shape, Value, View, dense_strides
+from ...program.launch import NotBound, Program, Reference, Shape, Value, View, dense_strides
 from ..shared.contracts import Case, Kernel
 from ..shared.tensors import filled, result, strides_of, threads, zeroed
 

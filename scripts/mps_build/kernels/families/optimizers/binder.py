@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...program.dtypes import DTYPES, DType, dtype_named
-from ...program.errors import NotBound
 from ...program.launch import (
     Addresses,
     Buffer,
     Check,
     Growth,
     Known,
+    NotBound,
     Program,
     Reference,
     Value,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...program.dtypes import DTYPES
-from ...program.launch import Known, Program, Reference, Step, Value, View, input_buffer
+from ...program.launch import Growth, Known, Program, Reference, Step, Value, View, every, input_buffer
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
-from ..shared.tensors import bound, filled, groups, numbered, result, strides_of, threads
+from ..shared.tensors import bound, filled, groups, growing, numbered, result, strides_of, threads
 
 
 def naive_matmul(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -138,7 +139,16 @@ def grouped_rows(kernel: Kernel, case: Case) -> Iterator[Program]:
         out = result(dtype, (m, n), align=16)
         values = (a, b, out)
         grid = (-(-n // 16), m) if few else (-(-n // 64), -(-m // int(kernel.parts["bm"])) + count)
-        yield _grouped(kernel, values, (m, k, n), ends, grid, strides_of(b)[0], "nn_grouped_rows")
+        program = _grouped(kernel, values, (m, k, n), ends, grid, strides_of(b)[0], "nn_grouped_rows")
+        # The first group grows, and every row keeps its group.
+        growth = Growth(
+            groups=1,
+            axis=1,
+            bytes={"mat_a": ld * dtype.size, "output": n * dtype.size},
+            words={"params": growing(kernel, "params", {"m": 1})},
+            values={"offsets": every(4 * count, 4, 1)},
+        )
+        yield replace(program, growth=growth if few else None)
 
 
 def grouped_terms(kernel: Kernel, case: Case) -> Iterator[Program]:

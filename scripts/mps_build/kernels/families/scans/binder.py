@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound
 from ...program.launch import (
     Buffer,
     Check,
     Growth,
+    NotBound,
     Program,
     Reference,
     Shape,

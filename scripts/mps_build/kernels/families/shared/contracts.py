@@ -14,8 +14,7 @@ from typing import Any
 
 from ....common import strict_yaml
 from ...program.dtypes import DTYPES, DType, dtype_named
-from ...program.errors import NotBound, WrongBinding
-from ...program.launch import Program
+from ...program.launch import NotBound, Program, WrongBinding
 from ...program.values import Values
 from ...read.metadata import Argument, Metadata
 from .pack import pack_argument

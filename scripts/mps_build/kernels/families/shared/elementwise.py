@@ -7,8 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound, WrongBinding
-from ...program.launch import Check, Program, Reference, Value, View, dense_strides, input_buffer, output_buffer
+from ...program.launch import (
+    Check,
+    NotBound,
+    Program,
+    Reference,
+    Value,
+    View,
+    WrongBinding,
+    dense_strides,
+    input_buffer,
+    output_buffer,
+)
 from ...program.values import every_e4m3, pack
 from .contracts import Case, Kernel
 from .tensors import filled, result, threads

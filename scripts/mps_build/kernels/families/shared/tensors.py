@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...program.dtypes import DTYPES, DType, dtype_named
-from ...program.errors import WrongBinding
 from ...program.launch import (
     Addresses,
     Buffer,
@@ -18,6 +17,7 @@ from ...program.launch import (
     Value,
     View,
     Words,
+    WrongBinding,
     dense_strides,
     inout_buffer,
     input_buffer,

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound
 from ...program.launch import (
     Check,
     Growth,
     Known,
+    NotBound,
     Program,
     Reference,
     Step,

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound
-from ...program.launch import Check, Program, Reference, Same, Step, View, dense_strides, scratch_buffer
+from ...program.launch import Check, NotBound, Program, Reference, Same, Step, View, dense_strides, scratch_buffer
 from ...program.values import every_value
 from ..shared.contracts import Case, Kernel
 from ..shared.elementwise import (

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ...program.dtypes import DTYPES
-from ...program.errors import NotBound
-from ...program.launch import Program, Reference, Value, View, inout_buffer, input_buffer
+from ...program.launch import NotBound, Program, Reference, Value, View, inout_buffer, input_buffer
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.tensors import filled, result, strides_of, threads, zeroed

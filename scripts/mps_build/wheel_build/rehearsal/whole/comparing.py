@@ -6,17 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from .... import __version__
-from ....common.files import write_whole
-from ....common.receipts import Receipt, StepResult, fingerprint
-from ....common.wheels.download import fetch_wheel
-from ....common.workspace import cache_folder
+from mps_build import __version__
+from mps_build.common.files import write_whole
+from mps_build.common.plain_text import in_code, in_markdown, markdown_table, with_code
+from mps_build.common.receipts import Receipt, StepResult, fingerprint
+from mps_build.common.wheels.download import fetch_wheel
+from mps_build.common.workspace import cache_folder
+
 from ..session import Prepared, Rehearsal
-from .parity import WholeParity, library_parity, whole_parity
-from .parity_page import parity_page
-from .reasons import LEFT_OUT, REASONS
-from .third_party import Wanted
+from .objects import Wanted
+from .parity import LEFT_OUT, REASONS, UNEXPLAINED, Compared, WholeParity, library_parity, whole_parity
 from .wheel import EXPLAINED, Rehearsed
+
+_MOST = 6
+_MOST_CHARACTERS = 110
 
 
 def parity_file(rehearsal: Rehearsal) -> Path:
@@ -92,7 +95,7 @@ def _page(
         wheel=what,
         command=f"nox -s rehearse -- {rehearsal.recipe.name} --darwin --wheel",
         findings=findings,
-        stand_ins={library: len(names) for library, names in wanted.libraries.items()},
+        fakes={library: len(names) for library, names in wanted.libraries.items()},
         missing=LEFT_OUT,
         judged=judged,
     )
@@ -111,3 +114,100 @@ def _note(rehearsal: Rehearsal, receipt: Receipt) -> None:
         if not part["equal"]:
             result += "; the differences, each with its reason, are in " + parity_file(rehearsal).name
         rehearsal.note(part["part"], result, "our compiler's output for this release, compared with Apple's")
+
+
+# The parity report as a page of Markdown.
+
+
+def parity_page(
+    parity: WholeParity,
+    *,
+    wheel: str,
+    command: str,
+    findings: Sequence[Mapping[str, str]],
+    fakes: Mapping[str, int],
+    missing: Sequence[str],
+    judged: str = "",
+) -> str:
+    """Return the report.
+
+    Args:
+        command: what made the wheel and this report.
+        findings: of the strict audit; `judged` is its verdict in a sentence.
+        fakes: library -> how many of its names trap when they are called.
+        missing: what the configuration leaves out, a line each.
+    """
+    lines = [
+        f"# {in_markdown(wheel)} and the official wheel",
+        "",
+        f"    {command}",
+        "",
+        "Built whole on Linux, from source to an audited wheel, and compared with "
+        f"{in_code(parity.official)}. Nothing on this page shows that it runs: it was never loaded on a Mac.",
+        "",
+        *markdown_table(
+            ("part", "ours", "official", "both", "differences"),
+            [
+                *map(_row, parity.parts),
+                (
+                    "shader sources of the tree, inside libtorch_cpu",
+                    str(sum(parity.shaders.values())),
+                    "",
+                    f"{len(parity.shaders)} in the tree",
+                    "",
+                ),
+            ],
+        ),
+        "",
+        f"Differences without a reason: {parity.unexplained}.",
+        "",
+        "## Left out by the configuration",
+        "",
+        *(f"- {with_code(line)}" for line in missing),
+        "",
+        "## Fakes",
+        "",
+        "Names of libraries that Debian's tree takes from the system; a call of one of them traps.",
+        "",
+        *markdown_table(("library", "names"), [(name, str(count)) for name, count in sorted(fakes.items())]),
+        "",
+        "## The strict audit",
+        "",
+        *([f"{judged[0].upper()}{judged[1:]}.", ""] if judged else []),
+        *(_finding(each) for each in findings),
+        *([] if findings else ["No finding."]),
+        "",
+        "## Differences, by reason",
+        "",
+        *(line for each in parity.parts for line in _differences(each)),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(each: Compared) -> tuple[str, ...]:
+    count = sum(map(len, each.differing.values()))
+    open_ones = sum(len(names) for (_, text), names in each.differing.items() if text == UNEXPLAINED)
+    differing = (
+        "none" if not count else f"{count}, {'all explained' if not open_ones else f'{open_ones} not explained'}"
+    )
+    return each.part, str(each.ours), str(each.official), str(each.both), differing
+
+
+def _finding(finding: Mapping[str, str]) -> str:
+    found = f"{finding['level']} {finding['rule']}, {finding['member'] or 'the wheel'}: {finding['evidence']}"
+    return f"- {in_markdown(found)}" + (f" ({with_code(why)})" if (why := finding.get("explained")) else "")
+
+
+def _differences(each: Compared) -> list[str]:
+    if each.is_equal:
+        return []
+    lines = [f"### {each.part}", ""]
+    for (side, reason), names in sorted(each.differing.items()):
+        shown = ", ".join(in_code(_cut(name)) for name in names[:_MOST])
+        more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+        lines.append(f"- only {side}, {len(names)}: {reason}. {shown}{more}")
+    return [*lines, ""]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _MOST_CHARACTERS else f"{name[: _MOST_CHARACTERS - 1]}…"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import CompileError
@@ -13,16 +16,26 @@ from ...backend import build_folder
 from ...failure import with_retries
 from ...ninja import ninja_of, run_build
 from ...zig.files import write_if_new
-from ..objects import Unit, read_units
-from ..session import Prepared, Rehearsal
-from .library_names import exported_names, parse_external
-from .third_party import Wanted, stand_in_source, wanted_names
-from .toolchain import WholeToolchain
+from ..session import Prepared, Rehearsal, Unit, read_units
+from .toolchain import WholeToolchain, exported_names, parse_external
 
 _OBJECTIVE = (".mm", ".m")
 _MOST_ARGUMENTS = 500
 _LIBTORCH = ("c10", "torch_cpu")
 CPU_LIBRARY, PYTHON_LIBRARY = "lib/libtorch_cpu.dylib", "lib/libtorch_python.dylib"
+# Library -> how its names begin: a C prefix, or a namespace as mangled names spell it.
+_LIBRARIES: Mapping[str, str] = {
+    "protobuf": r"6google8protobuf",
+    "onnx": r"4onnx",
+    "cpp-httplib": r"7httplib",
+    "fmt": r"3fmt",
+    "sleef": r"^_Sleef_",
+    "cpuinfo": r"^_cpuinfo_",
+    "pthreadpool": r"^_pthreadpool_",
+}
+_PATTERNS = {library: re.compile(pattern) for library, pattern in _LIBRARIES.items()}
+# Left to be looked up when the module is loaded, as on a Mac: the interpreter has them.
+_PYTHON = re.compile(r"^__?Py[A-Z_]")
 
 
 def is_objective(unit: Unit) -> bool:
@@ -73,7 +86,7 @@ def whole_units(build: Path, *, bindings: bool) -> tuple[Unit, ...]:
     return tuple(unit for unit in units if bindings or unit.target in _LIBTORCH)
 
 
-def make_stand_ins(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain, *, bindings: bool) -> Wanted:
+def make_fakes(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain, *, bindings: bool) -> Wanted:
     """Write archives of what libtorch's objects, or all, want and no library here has; return it, by library.
 
     Raises:
@@ -93,14 +106,14 @@ def make_stand_ins(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain,
             f"{len(wanted.unknown)} names are wanted that neither the release nor macOS as the official wheel uses it "
             f"has: {', '.join(wanted.unknown[:8])}",
             hint="a name of macOS that no official wheel imports goes into the declarations (wheel_build/objc); "
-            "one of another library into wheel_build/rehearsal/whole/third_party.py",
+            "one of another library into wheel_build/rehearsal/whole/objects.py",
             document={"unknown": list(wanted.unknown)},
         )
     for library, names in wanted.libraries.items():
         _write_archive(rehearsal, ready, whole, library, names)
     listed = ", ".join(f"{library} {len(names)}" for library, names in wanted.libraries.items())
     rehearsal.note(
-        "stand-ins",
+        "fakes",
         f"names of libraries that Debian's tree takes from the system: {listed or 'none'}",
         "the wheel links; a call of one of them would trap",
     )
@@ -135,7 +148,7 @@ def _write_archive(
     # Not the stub's own names: its objects are outputs of a step, which would be run again, and everything linked anew.
     archive, source = folder / "lib" / f"lib{library}.a", folder / f"{library}-wanted.s"
     demangled = _lines(ready, (_beside(whole, "llvm-cxxfilt"),), [name.removeprefix("_") for name in names])
-    text = stand_in_source(names, demangled)
+    text = fake_source(names, demangled)
 
     def make() -> StepResult:
         write_if_new(source, text)
@@ -147,10 +160,10 @@ def _write_archive(
         ):
             done = capture(ready.wrap(Command(argv=argv, cwd=folder, environ=ready.environ)), timeout_seconds=120)
             if not done.ok:
-                raise CompileError(f"the stand-in of {library}: {done.stderr.strip() or done.exit}")
+                raise CompileError(f"the fake of {library}: {done.stderr.strip() or done.exit}")
         return StepResult(files=(archive,))
 
-    rehearsal.ledger.run("stand_in", version=1, inputs={"text": text}, action=make, key=library)
+    rehearsal.ledger.run("fake", version=1, inputs={"text": text}, action=make, key=library)
 
 
 def _external(ready: Prepared, whole: WholeToolchain, files: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
@@ -181,3 +194,83 @@ def _jobs(command: Command) -> int:
 
 
 _LINKERS_OWN = frozenset({"___dso_handle", "dyld_stub_binder", "__mh_execute_header", "__mh_dylib_header"})
+
+
+# Libraries that Debian's tree takes from the system and no Mac's copy is at hand for: which names are wanted of them.
+#
+# What PyTorch's objects want and nobody has goes into a fake that traps when it is called: the wheel links, and
+# the report names what is not real in it. A name that belongs to no library known here stops the rehearsal.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the objects want and nobody has: names of each library, and names that belong to none known here."""
+
+    libraries: Mapping[str, tuple[str, ...]]
+    unknown: tuple[str, ...]
+
+
+def wanted_names(undefined: Iterable[str], *, had: Iterable[str]) -> Wanted:
+    """Return which names are missing, by library.
+
+    Args:
+        undefined: what objects refer to.
+        had: what objects, system libraries and libraries that are built here define.
+
+    >>> wanted_names(["_malloc", "_Sleef_expd2_u10", "_PyErr_Clear", "_what"], had=["_malloc"])
+    Wanted(libraries={'sleef': ('_Sleef_expd2_u10',)}, unknown=('_what',))
+    """
+    found: dict[str, list[str]] = defaultdict(list)
+    unknown = []
+    for name in sorted(set(undefined) - set(had)):
+        library = library_of(name)
+        if library:
+            found[library].append(name)
+        elif not _PYTHON.match(name):
+            unknown.append(name)
+    return Wanted(libraries={library: tuple(names) for library, names in sorted(found.items())}, unknown=tuple(unknown))
+
+
+def library_of(name: str) -> str | None:
+    """Return the library that a symbol is of: the first whose namespace or prefix stands in it.
+
+    >>> library_of("__ZN4onnx7checker11check_modelERKN6google8protobuf7MessageE")
+    'onnx'
+    >>> library_of("__ZTVN6google8protobuf7MessageE")
+    'protobuf'
+    """
+    places = {library: match.start() for library, pattern in _PATTERNS.items() if (match := pattern.search(name))}
+    return min(places, key=lambda library: places[library], default=None)
+
+
+def fake_source(names: Sequence[str], demangled: Sequence[str]) -> str:
+    """Return assembler text (arm64, Mach-O) that defines the names: functions trap, data is 64 zero bytes.
+
+    Args:
+        demangled: each name as a person reads it, in the same order; a function has its parameters there.
+
+    >>> print(fake_source(["_f"], ["f()"]))
+    .section __TEXT,__text,regular,pure_instructions
+    .globl _f
+    .p2align 2
+    _f:
+      brk #0x1
+    <BLANKLINE>
+    """
+    functions = [name for name, text in zip(names, demangled, strict=True) if _is_function(name, text)]
+    data = [name for name in names if name not in set(functions)]
+    lines = [".section __TEXT,__text,regular,pure_instructions"] if functions else []
+    for name in functions:
+        lines += [f".globl {_quoted(name)}", ".p2align 2", f"{_quoted(name)}:", "  brk #0x1"]
+    lines += [".section __DATA,__data"] if data else []
+    for name in data:
+        lines += [f".globl {_quoted(name)}", ".p2align 3", f"{_quoted(name)}:", "  .space 64"]
+    return "\n".join([*lines, ""])
+
+
+def _is_function(name: str, demangled: str) -> bool:
+    return not name.startswith("__Z") or "(" in demangled
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w.$]+", name) else f'"{name}"'

@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ....common.errors import UsageError
-from ....common.wheels.members import UnsoundWheel, open_wheel
-from ....inspection.audit.linked_names import LinkedNames, read_linked_names
-from ....inspection.audit.macho import format_version
-from ....inspection.audit.registrations import Library, read_library
-from ....inspection.audit.releases import TORCH_CPU
-from ....inspection.malformed import Malformed
-from .differences import UNEXPLAINED, Compared, compared
-from .operators import operators_of
-from .reasons import REASONS
+from mps_build.common.errors import UsageError
+from mps_build.common.wheels.members import UnsoundWheel, open_wheel
+from mps_build.inspection.audit.linked_names import LinkedNames, read_linked_names
+from mps_build.inspection.audit.macho import format_version
+from mps_build.inspection.audit.registrations import Library, read_library
+from mps_build.inspection.audit.releases import TORCH_CPU
+from mps_build.inspection.coverage.rules import classify
+from mps_build.inspection.coverage.wheel import Compiled, facts_of_wheel
+from mps_build.inspection.malformed import Malformed
 
 _CLASS = "_OBJC_CLASS_$_"
 _MOST_BYTES = 1 << 30  # of one library; libtorch_cpu has 200 MB
 _TAG = re.compile(r"B(?P<size>\d{1,2})")
 _VERSIONED = re.compile(r"\.cpython-3\d+t?-darwin|(?<=^torch-)[^/]+(?=\.dist-info/)")
 _SYSTEM = ("/usr/lib/libSystem.B.dylib", "/usr/lib/libc++.1.dylib")
+SideName = Literal["ours", "official"]
+UNEXPLAINED = "not explained"
+_MOST_NAMES = 40
+LEFT_OUT = (
+    "distributed (gloo, tensorpipe, libuv) and kineto: Debian's tree has no third_party",
+    "XNNPACK, QNNPACK and PyTorch's fork of it, NNPACK: the same",
+    "Metal libraries: no Metal compiler here; the shaders are inside as source, as with `--allow-jit-shaders`",
+    "vectors by sleef: its header in an x86-64 root declares nothing for arm64",
+    "optimisation: everything is compiled at -O0",
+)
+_DISTRIBUTED = (
+    r"4c10d|4gloo|10tensorpipe|_uv_|_uv__|11distributed|Process[Gg]roup|_io_kit|nop\d|\dnop|ParamComms|RRef|DDP"
+)
+_QUANTIZED = (
+    r"(?i)xnn|qnnp|_nnp_|_pthreadpool_|_NoPThreadPool|nnc_prepacked|_create_\w+2d_|_create_fully_|_pack_(qs8|weights)"
+)
+# XNNPACK's own helpers, whose names do not say so.
+_QUANTIZED_PLAIN = r"_propagate_rank$|_resize_\w+_elementwise_output|_murmur_hash3$"
+_KINETO = r"(?i)kineto|_InitializeInjection$|_hasTestEnvVar$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,3 +301,196 @@ def _exports(side: Side, *, weak: bool) -> set[str]:
 
 def _library(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+# Two sets side by side, each difference with its reason or without one. Pure.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why names of one side are missing from the other: the part and the names as regular expressions."""
+
+    part: str
+    side: SideName
+    names: str
+    text: str
+
+    def fits(self, part: str, side: SideName, name: str) -> bool:
+        """Return whether this reason explains a name that only one side ("ours", "official") has in a part."""
+        return side == self.side and bool(re.search(self.part, part)) and bool(re.search(self.names, name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One part: how many entries each side has, how many both have, and the rest by reason.
+
+    Attributes:
+        differing: (side, reason) -> names.
+    """
+
+    part: str
+    ours: int
+    official: int
+    both: int
+    differing: Mapping[tuple[SideName, str], tuple[str, ...]]
+
+    @property
+    def is_equal(self) -> bool:
+        """True if neither side has a name that the other lacks."""
+        return not self.differing
+
+    @property
+    def is_explained(self) -> bool:
+        """True if each difference has a known reason."""
+        return all(reason != UNEXPLAINED for _, reason in self.differing)
+
+    @property
+    def share(self) -> float:
+        """The share of the official wheel's names that ours has, 0 to 1."""
+        return self.both / self.official if self.official else 1.0
+
+    def document(self) -> dict[str, Any]:
+        """Return the part as JSON: the counts, and the first names of each difference."""
+        return {
+            "part": self.part,
+            "ours": self.ours,
+            "official": self.official,
+            "both": self.both,
+            "equal": self.is_equal,
+            "explained": self.is_explained,
+            "differences": [
+                {"only": side, "reason": reason, "count": len(names), "names": list(names[:_MOST_NAMES])}
+                for (side, reason), names in sorted(self.differing.items())
+            ],
+        }
+
+
+def compared(part: str, ours: Iterable[str], official: Iterable[str], reasons: Sequence[Reason]) -> Compared:
+    """Return one part, every difference with the first reason that fits it.
+
+    >>> done = compared("files", ["a", "b"], ["a", "protoc"], [])
+    >>> done.both, dict(done.differing)
+    (1, {('ours', 'not explained'): ('b',), ('official', 'not explained'): ('protoc',)})
+    """
+    left, right = set(ours), set(official)
+    found: dict[tuple[SideName, str], list[str]] = defaultdict(list)
+    sides: tuple[tuple[SideName, set[str]], ...] = (("ours", left - right), ("official", right - left))
+    for side, names in sides:
+        usable = [reason for reason in reasons if reason.side == side and re.search(reason.part, part)]
+        for name in sorted(names):
+            text = next((reason.text for reason in usable if reason.fits(part, side, name)), UNEXPLAINED)
+            found[side, text].append(name)
+    return Compared(
+        part=part,
+        ours=len(left),
+        official=len(right),
+        both=len(left & right),
+        differing={key: tuple(names) for key, names in found.items()},
+    )
+
+
+# Why a rehearsal's wheel differs from the official one: facts of how it was configured, compiled and linked.
+#
+# Each rule names a part, a side and names; the first that fits a name is its reason. No rule touches registrations,
+# dispatch headers, classes or selectors but for the one that says what Apple's clang makes of `[X new]`.
+
+
+def _rule(part: str, side: SideName, names: str, text: str) -> Reason:
+    return Reason(part=part, side=side, names=names, text=text)
+
+
+_SYSTEM_HEADERS = (
+    r"^torch/include/(pybind11/|kineto/|tensorpipe/|clog|cpuinfo|experiments-config|fp16|fxdiv|nnpack|psimd|pthreadpool"
+    r"|qnnpack_func|sleef|xnnpack)"
+)
+_OMP = "libomp is the declared one, another build than the official wheel's"
+_DELOCATE = "delocate names the wheel's own libraries by their place, and removes rpaths that nothing needs then"
+_PROTOC = "protobuf is the system's"
+
+REASONS: tuple[Reason, ...] = (
+    _rule("^selectors$", "ours", "^new$", "Apple's clang turns [X new] into objc_opt_new"),
+    _rule("^names of frameworks", "official", "objc_opt_new", "Apple's clang turns [X new] into objc_opt_new"),
+    _rule("^names of frameworks|^libraries", "official", "IOKit|_k?CF", "used by tensorpipe, which is off"),
+    # Whole files, before the names in them.
+    _rule("^(exported|libraries|rpaths|load|minimum)", "official", r"^(torch/bin/)?protoc\b", _PROTOC),
+    _rule("^(exported|rpaths|load|minimum)", "official", r"^(torch/lib/)?libomp\.dylib:", _OMP),
+    _rule("^(exported|rpaths|load|minimum)", "ours", r"^(torch/lib/)?libomp\.dylib:", _OMP),
+    _rule("^exported", "official", _DISTRIBUTED, "distributed is off"),
+    _rule("^exported", "official", _KINETO, "kineto is off"),
+    _rule("^exported", "official", "_Sleef", "vectors without sleef"),
+    _rule("^exported", "official", "4onnx|10onnx_torch|6google8protobuf|onnx_2f|_cpuinfo", "stood in for"),
+    _rule("^exported", "ours", "4onnx|6google8protobuf|_cpuinfo", "fakes"),
+    _rule("^exported", "official", f"{_QUANTIZED}|{_QUANTIZED_PLAIN}", "XNNPACK, QNNPACK, NNPACK are off"),
+    _rule("^exported", "official", "3fmt|8nlohmann", "taken from its headers, in Debian's version"),
+    _rule(
+        "^exported inline",
+        "official",
+        "8TypeMeta15addTypeMetaData",
+        "of a type of std, which zig's libc++ does not export",
+    ),
+    _rule("^exported inline", "ours", ".", "kept out of line at -O0"),
+    _rule(
+        "^exported names", "ours", "2at6native", "declared for export by the wide header, though not by its own file"
+    ),
+    _rule("libSystem", "ours", "^__availability|^_logbf?$", "called by our runtime, in the place of Apple's"),
+    _rule("libSystem", "ours", "^__Z", "not inlined at -O0, by a newer libc++"),
+    _rule("libSystem", "ours", "^_", "called at -O0, where the optimiser has an instruction or other code for it"),
+    _rule(
+        "libSystem", "official", "^__Z", "no object here calls it: our newer libc++ has it inline, or its caller is off"
+    ),
+    _rule(
+        "libSystem",
+        "official",
+        r"^___(sincosf?_stret|exp10|\w+_chk|chkstk_darwin|stack_chk_\w+)$|^_memset_pattern",
+        "no object here calls it: made by the optimiser or by Apple's hardening",
+    ),
+    _rule(
+        "libSystem",
+        "official",
+        ".",
+        "no object here calls it: libuv, gloo, tensorpipe, kineto, XNNPACK do, which are off",
+    ),
+    _rule("torch's own", "official", ".", "no object here calls it: what does is off, or was inlined there"),
+    _rule("torch's own", "ours", ": __ZTV", "constructors that name it are out of line at -O0"),
+    _rule("torch's own", "ours", "4onnx|6google8protobuf", "fakes; onnx has Debian's namespace"),
+    _rule("torch's own", "ours", ".", "called out of line at -O0"),
+    _rule("^libraries|^rpaths", "official", r": @rpath/|: @loader_path$", _DELOCATE),
+    _rule("^libraries", "ours", r": @loader_path/", _DELOCATE),
+    _rule("^load commands", "official", "LC_RPATH", _DELOCATE),
+    _rule("^rpaths", "official", ": /Users/", "a folder of the official build's machine"),
+    _rule("^rpaths", "ours", "/build/lib$", "of the build tree; installing replaces it"),
+    _rule("^load commands", "ours", "CHAINED|TRIE", "LLD's fixups for macOS 13"),
+    _rule("^load commands", "official", "DYLD_INFO|SOURCE_VERSION", "Apple's linker, for macOS 11"),
+    _rule("^minimum", "ours", "macOS 13.0", "the recipe's deployment target"),
+    _rule("^minimum", "official", "macOS 11", "the official wheel's target"),
+    _rule(
+        "^files$", "official", f"{_SYSTEM_HEADERS}|^torch/share/cmake/Tensorpipe", "its library is off or the system's"
+    ),
+    _rule("^files$", "official", "^torch/bin/protoc", _PROTOC),
+    _rule("^files$", "official", "^torch-.dist-info/(LICENSE|NOTICE)$", "a newer setuptools has a folder for licences"),
+    _rule("^files$", "ours", "^torch-.dist-info/licenses/", "a newer setuptools has a folder for licences"),
+    _rule("^files$", "ours", "/sboms/mps-build", "the bill of materials of every wheel of ours"),
+    _rule("^files$", "official", "Targets-release.cmake$", "named for the build type"),
+    _rule("^files$", "ours", "Targets-minsizerel.cmake$", "named for the build type"),
+)
+
+
+# What each operator does on MPS in a wheel, as op_coverage says it: by headers, torchgen and machine code.
+
+
+def operators_of(wheel: Path, library: Library) -> frozenset[str]:
+    """Return "operator: status" for each of a wheel's operators.
+
+    Args:
+        library: what its libtorch_cpu registers.
+
+    Raises:
+        UsageError: the wheel cannot be read.
+        MpsNotBuilt: it has no operator for MPS.
+    """
+    registered = {
+        key: tuple((each.operator, each.falls_back) for function in functions for each in function)
+        for key, functions in library.registered.items()
+    }
+    facts = facts_of_wheel(wheel, Compiled(registered=registered, kernels=library.kernels))
+    return frozenset(f"{row.name}: {row.status}" for row in classify(facts))

@@ -11,31 +11,74 @@ from typing import Any
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, GateError, SourceError
+from mps_build.common.files import write_whole
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import Receipt, StepResult, digest_of
+from mps_build.common.recipe.model import Recipe, Variable
 from mps_build.common.workspace import cache_folder
 
 from ...artifacts import SourceTree
+from ...build_request import gate_of
+from ...compiler_cache.launcher import launchers
 from ...objc import write_frameworks
 from ...objc.stubs import imports_of
 from ...steps.create_environment import provide_libomp
 from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from ..chroot import Chroot, check_host
-from ..darwin import run_in_root
-from ..darwin_recipe import zig_toolchain
-from ..darwin_sdk import ACCELERATE_PROBES, stub_sources, write_sdk
+from ..darwin import darwin_recipe, libcxx_ahead, run_in_root, zig_cache, zig_program, zig_toolchain
+from ..darwin_sdk import ACCELERATE_PROBES, DarwinSdk, stub_sources, write_sdk
+from ..linux import overlaid
 from ..session import Place, Prepared, Rehearsal, rehearsal_folder
 from ..source import debian_place, debian_root, debian_tree
-from ..zig import libcxx_ahead, zig_cache, zig_program
-from .darwin_python import write_darwin_python
-from .mac_tools import write_mac_tools
-from .recipe import cache_variables, darwin_number, rehearsal_version, relocatable_lines, whole_recipe
-from .source_files import list_files
-from .system_stubs import RUNTIME, write_system_stubs
-from .toolchain import WholeToolchain, compiler_digest, write_toolchain
+from .toolchain import (
+    RUNTIME,
+    WholeToolchain,
+    compiler_digest,
+    write_darwin_python,
+    write_mac_tools,
+    write_system_stubs,
+    write_toolchain,
+)
 
 SDK_VERSION = "14.5"
 _ROOM, _ROOM_TO_GO_ON = 12_000_000_000, 3_000_000_000
+LABEL = "rehearsal.linux"
+_UNOPTIMISED = "-O0 -g0 -DNDEBUG"
+# Darwin's own number is macOS's less 9 up to macOS 15 (Darwin 24).
+_DARWIN_BEHIND_MACOS = 9
+
+# Debian gives libraries versions and blanks their rpaths; the official ones have one name and look beside themselves.
+RELOCATABLE = """\
+set(HAVE_SOVERSION OFF CACHE BOOL "one copy of each library in the wheel" FORCE)
+# Not `-Xpreprocessor -fopenmp`, CMake's way for Apple's clang: ccache (4.11.2) takes both words away.
+set(OpenMP_C_FLAGS "{openmp}" CACHE STRING "the declared one's header" FORCE)
+set(OpenMP_CXX_FLAGS "{openmp}" CACHE STRING "the declared one's header" FORCE)
+set(OpenMP_C_LIB_NAMES libomp CACHE STRING "" FORCE)
+set(OpenMP_CXX_LIB_NAMES libomp CACHE STRING "" FORCE)
+set(OpenMP_libomp_LIBRARY "{libomp}" CACHE STRING "the declared one" FORCE)
+function(mps_build_relocatable)
+  foreach(each IN ITEMS torch_python shm nnapi_backend torch_global_deps torch torch_cpu c10)
+    if(TARGET ${{each}})
+      get_target_property(imported ${{each}} IMPORTED)
+      if(NOT imported)
+        set_target_properties(${{each}} PROPERTIES INSTALL_RPATH "@loader_path" INSTALL_RPATH_USE_LINK_PATH OFF)
+      endif()
+    endif()
+  endforeach()
+  if(TARGET torch_cpu)
+    # setup.py looks along the rpaths for libomp, puts it beside the libraries and removes the folder's rpath.
+    set_property(TARGET torch_cpu APPEND PROPERTY INSTALL_RPATH "{libomp_folder}")
+    # Apple's Foundation brings both along; the stub has its own names only.
+    target_link_options(torch_cpu PRIVATE "-Wl,-weak-lobjc" "SHELL:-framework CoreFoundation")
+  endif()
+  # At -O0 the names that this one registers are made before another call, where the audit's reader cannot see them.
+  if(TARGET torch_cpu)
+    set_property(SOURCE "${{CMAKE_SOURCE_DIR}}/aten/src/ATen/mps/MPSFallback.mm" TARGET_DIRECTORY torch_cpu
+      APPEND PROPERTY COMPILE_OPTIONS "-O1")
+  endif()
+endfunction()
+cmake_language(DEFER DIRECTORY "${{CMAKE_SOURCE_DIR}}" CALL mps_build_relocatable)
+"""
 
 
 def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = False) -> tuple[Prepared, WholeToolchain]:
@@ -69,7 +112,7 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
         environ = {**ready.environ, "PYTORCH_BUILD_VERSION": rehearsal_version(recipe.version)}
         if cache:
             environ |= cache_variables(Path("/usr/bin/ccache"), store=cache_folder() / "ccache", compiler=compiler)
-        ready = asking(replace(ready, environ=environ), stubs=stubs, compiler=compiler)
+        ready = with_digest_of(replace(ready, environ=environ), stubs=stubs, compiler=compiler)
     with console.step("Configure"):
         lines = relocatable_lines(libomp) + wide_header_lines(
             (C10, TORCH_CPU, TORCH_PYTHON), rehearsal.workspace.root / "wide_headers"
@@ -139,7 +182,7 @@ def _note_configure(rehearsal: Rehearsal, receipt: Receipt) -> None:
     )
 
 
-def asking(ready: Prepared, *, stubs: Receipt, compiler: str) -> Prepared:
+def with_digest_of(ready: Prepared, *, stubs: Receipt, compiler: str) -> Prepared:
     """Return the tree with the digest of what its configure asks: other stubs or compilers, a fresh build folder.
 
     Args:
@@ -225,7 +268,7 @@ def _toolchain(
             compiled = source.with_suffix(".o")
             run_in_root(rehearsal, chroot, (str(sdk.tools / "cc"), "-c", "-O1", "-o", str(compiled), str(source)))
             run_in_root(rehearsal, chroot, (str(sdk.tools / "ar"), "rcs", str(library), str(compiled)))
-        # Not the archives: stand-ins take their place once it is known what is wanted of them.
+        # Not the archives: fakes take their place once it is known what is wanted of them.
         return StepResult(files=(*(source.with_suffix(".o") for source in libraries.values()), *made))
 
     write_toolchain(
@@ -264,3 +307,97 @@ def llvm_folder(chroot: Chroot) -> Path:
         f"the Debian root {chroot.root} has no clang with ld64.lld",
         hint="remove its receipts folder beside it, and the packages are installed again",
     )
+
+
+# A macOS recipe as the whole rehearsal builds it: shaders as source, OpenMP on, what Debian's tree lacks off.
+
+
+def rehearsal_version(version: str) -> str:
+    """Return the version of a wheel that never saw a Mac.
+
+    >>> rehearsal_version("2.6.0")
+    '2.6.0+rehearsal.linux'
+    """
+    return f"{version}+{LABEL}"
+
+
+def darwin_number(macos: str) -> str:
+    """Return the version of Darwin below a macOS release: CMake asks for it where it compiles for another system.
+
+    >>> darwin_number("13.0")
+    '22.0.0'
+    """
+    return f"{int(macos.split('.', maxsplit=1)[0]) + _DARWIN_BEHIND_MACOS}.0.0"
+
+
+def relocatable_lines(libomp: Path) -> str:
+    """Return the CMake lines for libraries of one name with relative rpaths, and for the declared OpenMP."""
+    folder = libomp / "lib"
+    return RELOCATABLE.format(
+        openmp=f"-fopenmp=libomp -I{libomp / 'include'}", libomp=folder / "libomp.dylib", libomp_folder=folder
+    )
+
+
+def whole_recipe(recipe: Recipe, sdk: DarwinSdk, *, libomp: Path) -> Recipe:
+    """Return the recipe with the environment and the gate of a whole build on Linux.
+
+    The gate is the recipe's with shaders as source (`--allow-jit-shaders`): no Metal compiler is to be had here.
+    """
+    plain = darwin_recipe(recipe, sdk)
+    flags = {f"CMAKE_{language}_FLAGS_MINSIZEREL": _UNOPTIMISED for language in ("C", "CXX", "OBJC", "OBJCXX")}
+    rows: Mapping[str, tuple[str, str]] = {
+        **{name: (value, "compiled to be compared, not measured") for name, value in flags.items()},
+        "CMAKE_SYSTEM_VERSION": (darwin_number(recipe.deployment_target), "without it CMake has no rpaths for Darwin"),
+        # On a Mac FindBLAS runs a program to learn this of Accelerate; in a cross build it asks this variable.
+        "PYTORCH_BLAS_USE_CBLAS_DOT": ("ON", "Accelerate's dot products are called by their C names, as on a Mac"),
+        "USE_OPENMP": ("1" if recipe.gate.openmp else "0", "the recipe's; libomp is the declared one"),
+        "CMAKE_PREFIX_PATH": (f"{libomp};{sdk.stubs};/usr", "arm64 fakes before the host's libraries"),
+    }
+    own = [Variable(name=name, value=value, reason=why) for name, (value, why) in rows.items()]
+    gate = gate_of(recipe.gate, allow_jit_shaders=True, without_metal4=True)
+    return recipe.model_copy(update={"environment": overlaid(plain.environment, own), "gate": gate})
+
+
+def cache_variables(launcher: Path, *, store: Path, compiler: str) -> dict[str, str]:
+    """Return how ccache stands before zig: of one checkout, since a precompiled header names its own folder.
+
+    Args:
+        compiler: what identifies the compiler; the program that CMake calls is a script.
+    """
+    return {
+        **launchers(launcher),
+        "CCACHE_DIR": str(store),
+        "CCACHE_BASEDIR": "",
+        "CCACHE_SLOPPINESS": "pch_defines,time_macros",
+        "CCACHE_COMPILERTYPE": "clang",
+        "CCACHE_COMPILERCHECK": f"string:{compiler}",
+        "CCACHE_DEPEND": "1",
+    }
+
+
+# Whether a source file was edited: names and times of the files that the tree had before anything was built in it.
+
+
+def list_files(root: Path, destination: Path) -> None:
+    """Write the names of all files below `root`, one a line, to `destination`."""
+    names = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in ("build", "__pycache__", ".git"))
+        names += [str((Path(folder) / name).relative_to(root)) for name in sorted(files) if name[0] != "."]
+    write_whole(destination, "".join(f"{name}\n" for name in names))
+
+
+def files_state(root: Path, listed: Path) -> str:
+    """Return a digest of size and time of each listed file; another one means that something was edited.
+
+    A file that is gone counts as edited.
+    """
+    rows = []
+    for name in listed.read_text(encoding="utf-8").splitlines():
+        try:
+            status = (root / name).stat()
+        except OSError:
+            rows.append([name, -1, -1])
+        else:
+            rows.append([name, status.st_size, status.st_mtime_ns])
+    return digest_of(rows)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import resource
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
+
 from ..session import Rehearsal
 from .comparing import compare_library, compare_wheel, official_wheel, parity_file
-from .cpu_time import counted, read_seconds
-from .objects import CPU_LIBRARY, PYTHON_LIBRARY, compile_whole, is_objective, link_whole, make_stand_ins, tree_build
-from .prepare import packing, prepare_whole, source_list
-from .source_files import files_state
+from .objects import CPU_LIBRARY, PYTHON_LIBRARY, compile_whole, is_objective, link_whole, make_fakes, tree_build
+from .prepare import files_state, packing, prepare_whole, source_list
 from .wheel import Rehearsed, finish_whole, pack_whole, python_of
 
 
@@ -22,7 +25,7 @@ class Whole:
     """What a whole rehearsal leaves."""
 
     made: Rehearsed
-    stand_ins: Mapping[str, tuple[str, ...]]
+    fakes: Mapping[str, tuple[str, ...]]
     parity: Mapping[str, Any]
     page: Path
     cpu_seconds: Mapping[str, float]
@@ -30,6 +33,7 @@ class Whole:
 
     def document(self) -> dict[str, Any]:
         """Return the rehearsal's document for `--json`."""
+        fakes = {library: len(names) for library, names in self.fakes.items()}
         return {
             "wheel": str(self.made.wheel.path),
             "objective_files": self.objective_files,
@@ -38,7 +42,8 @@ class Whole:
             "parity": dict(self.parity),
             "page": str(self.page),
             "whole_cpu_seconds": {**self.cpu_seconds, "all": round(sum(self.cpu_seconds.values()), 1)},
-            "stand_ins": {library: len(names) for library, names in self.stand_ins.items()},
+            "fakes": fakes,
+            "stand_ins": fakes,  # its name until 2026-11, kept for one release
         }
 
 
@@ -55,14 +60,14 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
         compile_whole(rehearsal, ready, state=state, bindings=False)
     if not (tree_build(ready) / PYTHON_LIBRARY).is_file():  # after an edit the whole wheel is near
         with _step(rehearsal, "Link libtorch"):
-            wanted = make_stand_ins(rehearsal, ready, whole, bindings=False)
+            wanted = make_fakes(rehearsal, ready, whole, bindings=False)
             link_whole(rehearsal, ready, CPU_LIBRARY)
             official = official_wheel(rehearsal, python=python_of(ready))
             compare_library(rehearsal, ready, tree_build(ready) / CPU_LIBRARY, official, wanted)
     with _step(rehearsal, "Compile the bindings"):
         units = compile_whole(rehearsal, ready, state=state, bindings=True)
     with _step(rehearsal, "Link"):
-        wanted = make_stand_ins(rehearsal, ready, whole, bindings=True)
+        wanted = make_fakes(rehearsal, ready, whole, bindings=True)
         link_whole(rehearsal, ready)
     with _step(rehearsal, "Pack"):
         pack_ready = packing(rehearsal, ready, whole)
@@ -81,7 +86,7 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
     seconds = read_seconds(_cpu_file(rehearsal))
     return Whole(
         made=made,
-        stand_ins=wanted.libraries,
+        fakes=wanted.libraries,
         parity=parity,
         page=parity_file(rehearsal),
         cpu_seconds=seconds,
@@ -103,3 +108,35 @@ def _cpu_file(rehearsal: Rehearsal) -> Path:
 
 def _libraries(build: Path) -> tuple[Path, ...]:
     return tuple(sorted(path for path in build.glob("lib/*.dylib") if not path.is_symlink()))
+
+
+# CPU seconds of a build that may be interrupted and go on: kept by step, over all its runs.
+
+
+@contextmanager
+def counted(path: Path, step: str) -> Iterator[None]:
+    """Add what programs of ours use inside the block to `step`'s seconds in `path`, also where the block fails."""
+    before = _used()
+    try:
+        yield
+    finally:
+        seconds = read_seconds(path)
+        seconds[step] = round(seconds.get(step, 0.0) + _used() - before, 1)
+        write_whole(path, json.dumps(seconds, indent=1) + "\n")
+
+
+def read_seconds(path: Path) -> dict[str, float]:
+    """Return step -> CPU seconds; nothing where nothing was counted yet."""
+    try:
+        found = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return {str(step): float(seconds) for step, seconds in found.items()}
+
+
+def _used() -> float:
+    whole = 0.0
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        used = resource.getrusage(who)
+        whole += used.ru_utime + used.ru_stime
+    return whole

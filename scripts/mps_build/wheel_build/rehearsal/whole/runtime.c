@@ -1,4 +1,4 @@
-/* What clang calls without being asked and libSystem lacks, for libraries that a whole rehearsal links (mps-build).
+/* What clang calls by itself and libSystem lacks, for libraries that a whole rehearsal links (mps-build).
    zig's own runtime is one object with a memcpy and a cosine of its own, which would take libSystem's place. */
 #pragma GCC visibility push(hidden)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,14 @@ from ...ninja import run_build
 from ...steps.compile_wheel import build_command, compile_wheel, files_of, make_commands, repack_wheel
 from ...steps.finish_wheel import FAST, bill_of_materials, deliver_wheel, finish_wheel, repair_wheel
 from ..session import Prepared, Rehearsal
-from .marking import STATEMENT, marked_bill
-from .objects import tree_build
-from .third_party import Wanted
+from .objects import Wanted, tree_build
 
-# Findings of the strict audit that this configuration explains: they stand in the report and reject nothing.
+# Findings of the strict audit that this configuration explains: the report lists them and reject nothing.
 EXPLAINED: Mapping[str, str] = {"G2": "Debian's tree comes without git, so no commit is named, and none is claimed"}
+STATEMENT = (
+    "a rehearsal: compiled and linked on Linux against declarations and stubs of Apple's frameworks; "
+    "never loaded, run or verified on a Mac; not to be published or installed"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +199,7 @@ def python_of(ready: Prepared) -> str:
 
 
 def _audit(rehearsal: Rehearsal, wheel: Wheel) -> Mapping[str, Any]:
-    """Return the strict audit's document; no commit is asked for, since Debian's tree has none.
+    """Return the strict audit's document; no commit is required, since Debian's tree has none.
 
     Raises:
         AuditRejected: an error that the configuration does not explain.
@@ -239,6 +241,7 @@ def _put(rehearsal: Rehearsal, ready: Prepared, wheel: Wheel, audit: Mapping[str
     for other in folder.glob("*.whl"):
         if other != delivered.path:
             other.unlink()
+    fakes = {library: list(names) for library, names in wanted.libraries.items()}
     document = {
         **head("rehearsal_receipt"),
         "tool": f"mps-build {__version__}",
@@ -246,7 +249,8 @@ def _put(rehearsal: Rehearsal, ready: Prepared, wheel: Wheel, audit: Mapping[str
         "wheel": {"file": delivered.path.name, "size": wheel.size, "sha256": wheel.sha256},
         "recipe": ready.recipe.model_dump(mode="json"),
         "source": ready.tree.origin,
-        "stand_ins": {library: list(names) for library, names in wanted.libraries.items()},
+        "fakes": fakes,
+        "stand_ins": fakes,  # its name until 2026-11, kept for one release
         "environment": dict(sorted(ready.environ.items())),
         "tools": dict(ready.tools),
         "audit": {name: audit[name] for name in ("profile", "kind", "verdict", "findings")},
@@ -259,3 +263,33 @@ def _put(rehearsal: Rehearsal, ready: Prepared, wheel: Wheel, audit: Mapping[str
     receipt = folder / f"{delivered.path.name}.receipt.json"
     write_whole(receipt, json.dumps(without_secrets(document), indent=2, ensure_ascii=False) + "\n")
     return Rehearsed(wheel=delivered, receipt=receipt, audit=audit)
+
+
+# What marks a wheel that was never near a Mac: its bill of materials and its receipt, beside its version.
+
+
+def marked_bill(bill: Mapping[str, Any], fakes: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return a bill of materials that says it is of a rehearsal, with the libraries that are fakes.
+
+    Args:
+        fakes: library -> the names that trap when they are called.
+    """
+    metadata = dict(bill["metadata"])
+    subject = dict(metadata["component"])
+    subject["properties"] = [*subject.get("properties", ()), {"name": "mps-build:rehearsal", "value": STATEMENT}]
+    metadata["component"] = subject
+    components = [
+        *bill["components"],
+        *(
+            {
+                "type": "library",
+                "name": library,
+                "version": "fake",
+                "bom-ref": f"fake:{library}",
+                "description": f"{len(names)} names trap when they are called",
+            }
+            for library, names in sorted(fakes.items())
+        ),
+    ]
+    depends = [{"ref": bill["dependencies"][0]["ref"], "dependsOn": [each["bom-ref"] for each in components]}]
+    return {**bill, "metadata": metadata, "components": components, "dependencies": depends}

@@ -161,7 +161,7 @@ def _case(faulty: dict[str, str], reason: str = "Mismatch: fresh: out[0]: off by
 
 
 def _faults(folder: Path, faulty: list[dict[str, str]]) -> Path:
-    file = folder / "plants.py"
+    file = folder / "faults.py"
     found_at = str(ROOT / "tests" / "sensitivity")
     head = f"import sys\nsys.path.append({found_at!r})\nfrom fresh_faults import Fault\n"
     head += "from mechanisms import SCALED, TAIL\n"

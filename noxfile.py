@@ -13,7 +13,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -289,7 +289,7 @@ def dev(session: nox.Session) -> None:
 
 
 def _hand_on(
-    session: nox.Session, offered: dict[str, Callable[[nox.Session], None]], name: str, arguments: list[str]
+    session: nox.Session, offered: Mapping[str, Callable[[nox.Session], None]], name: str, arguments: list[str]
 ) -> None:
     """Run what is named as a session of its own, with its own environment."""
     if name not in offered:

@@ -191,7 +191,7 @@ def _tests_torch(session: nox.Session) -> None:
     python = str(Path(session.virtualenv.location) / "bin" / "python")
     names = {
         "kernels": ("kernels_judge", "kernels_judge_socket", "kernels_repro", "kernels_large_scripts"),
-        "verify": ("repro_scripts", "own_fault", "late_fault", "verify_threads", "known_issue_names"),
+        "verify": ("reports_reduction", "verdict", "device_suite", "known_issues"),
     }
     files = [str(ROOT / "tests" / "tooling" / task / f"test_{name}.py") for task in names for name in names[task]]
     rows = session.create_tmp()

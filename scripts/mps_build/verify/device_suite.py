@@ -22,6 +22,10 @@ from .verification import RunContext
 _SHOWN = 10
 
 
+class NoSuchCase(UsageError):
+    """The options choose no case of the suite."""
+
+
 class DeviceSuite:
     """The files of tests/device, or of another suite of its form."""
 
@@ -48,7 +52,7 @@ class DeviceSuite:
         """Run the cases in children.
 
         Raises:
-            UsageError: the options choose no case.
+            NoSuchCase: the options choose none.
         """
         request, environ = self.request, context.target.environ.variables
         context.builder.concurrency = together = self._concurrency(context)
@@ -91,7 +95,7 @@ class DeviceSuite:
             context.run.notes.append(f"{context.run.not_run} cases were not run: the time of --time was over")
         if not context.run.cases and not context.run.refused:
             chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
-            raise UsageError(
+            raise NoSuchCase(
                 f"no case has the id or dispatches {chosen or 'anything'}",
                 hint="ids are in any record, under `cases`",
             )

@@ -20,7 +20,7 @@ from mps_build.common.records.device_record import Case
 from mps_build.common.watched import watched
 
 from .. import Verification, VerifyRequest
-from ..device_suite import DeviceSuite
+from ..device_suite import DeviceSuite, NoSuchCase
 from .runner import Answer, Prepared
 
 
@@ -57,10 +57,8 @@ class CaseJudge:
             console = Console(rich=RichConsole(file=file, width=200))
             try:
                 record = Verification(request, console, DeviceSuite(request)).run()
-            except UsageError as error:
-                if "no case is called" in str(error):
-                    raise UsageError(f"the suite has no case {self.case}", hint=error.hint) from error
-                return Answer(word="skip", reason=_line(error))
+            except NoSuchCase as error:
+                raise UsageError(f"the suite has no case {self.case}", hint=error.hint) from error
             except MpsBuildError as error:
                 return Answer(word="skip", reason=_line(error))
         return answer_of(record.cases)

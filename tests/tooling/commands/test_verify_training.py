@@ -154,7 +154,7 @@ def test_an_abort_costs_one_case_and_the_others_are_run(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_gpu_fault_that_a_leg_survives_is_no_pass(run: Run) -> None:
+def test_a_gpu_fault_that_a_run_survives_is_no_pass(run: Run) -> None:
     fault = (
         "Error: command buffer exited with error status.\n\tThe Metal Performance Shaders operations encoded on it may "
         "not have completed.\n\tError: \n\t(null)\n\tInternal Error (0000000e:Internal Error)"

@@ -1,17 +1,20 @@
-"""The budget of a run: what the suite is given, what it says it will take, and what a run leaves that ends early."""
+"""What a run of the suite is given: its files, its layers, its budget; and what its files need of an old torch."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from fake_suites import drive, outcomes
+from mps_build.common.errors import UsageError
+from mps_build.common.process import Command, capture
 from mps_build.common.records.device_record import Case, Estimate
 from mps_build.verify import VerifyRequest
 from mps_build.verify.progress import Pace
 from mps_build.verify.suite.driver import Estimates, together
 from mps_build.verify.suite.outcomes import SuiteRun
-from mps_build.verify.suite.request import Limits, SuiteRequest, suite_command
+from mps_build.verify.suite.request import Limits, SuiteRequest, suite_command, suite_files
 
 
 def _request(folder: Path) -> SuiteRequest:
@@ -185,3 +188,65 @@ def test_a_machine_is_slow_beside_what_was_estimated() -> None:
 
     pace.expect(100.0)
     assert pace.times_slower() == pytest.approx(20.0)
+
+
+SUITE = Path(__file__).resolve().parents[3] / "tests" / "device"
+
+
+def test_the_drawn_cases_are_part_of_the_default_and_come_last() -> None:
+    assert [path.name for path in suite_files(SUITE, ("drawn",))] == ["test_drawn.py"]
+    every = suite_files(SUITE, ())
+    assert every[-1].name == "test_drawn.py"
+    assert every[0].name == "test_smoke.py"
+    folders = [path.parent.name for path in every[1:-1]]
+    assert folders == sorted(folders, key=["regressions", "scenarios"].index)
+    assert set(every) == {*SUITE.rglob("test_*.py")}
+
+
+def test_a_files_name_tells_it_from_all_others() -> None:
+    names = [path.name for path in suite_files(SUITE, ())]
+    assert len(names) == len(set(names))  # events and records name a file so
+
+
+def test_a_layer_is_what_a_file_says_of_its_cases(tmp_path: Path) -> None:
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "test_first.py").write_text('cases = Cases("smoke")\n')
+    (tmp_path / "scenarios" / "test_second.py").write_text("def test_a(): pass\n")
+    (tmp_path / "test_own_area.py").write_text("def test_b(): pass\n")
+
+    assert [path.name for path in suite_files(tmp_path, ("smoke",))] == ["test_first.py"]
+    assert [path.name for path in suite_files(tmp_path, ("own", "scenarios"))] == ["test_second.py", "test_own_area.py"]
+    with pytest.raises(UsageError, match="no layer drawn") as caught:
+        suite_files(tmp_path, ("drawn",))
+    assert caught.value.hint == "layers: own, scenarios, smoke"
+
+
+PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
+# Takes away what 1.13 has not, then reads each file, as pytest would before it chooses cases.
+_READ = """
+import importlib, pathlib, sys
+import torch
+for owner, names in (
+    (torch.nn.functional, ("scaled_dot_product_attention", "rms_norm")),
+    (torch.nn, ("RMSNorm",)),
+    (torch, ("uint16", "uint32", "uint64")),
+):
+    for name in names:
+        delattr(owner, name)
+for path in sorted(pathlib.Path(".").rglob("test_*.py")):
+    try:
+        importlib.import_module(".".join(path.with_suffix("").parts))
+    except Exception as error:
+        print(f"{path.stem}: {type(error).__name__}: {error}")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PYTHON, reason="no torch here; MPS_BUILD_TEST_TORCH names a Python that has it")
+def test_no_file_needs_what_came_after_1_13() -> None:
+    environ = {**os.environ, "PYTHONPATH": "."}
+    command = Command(argv=(PYTHON, "-B", "-W", "ignore", "-c", _READ), cwd=SUITE, environ=environ)
+    answer = capture(command, timeout_seconds=600)
+
+    assert answer.ok, answer.stderr[-2000:]
+    assert answer.stdout.strip() == ""

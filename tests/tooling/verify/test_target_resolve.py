@@ -16,6 +16,7 @@ from mps_build.verify.target import resolve as target
 from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import (
     Interpreter,
+    callers_python,
     describe_interpreter,
     listing,
     machine_of_program,
@@ -285,3 +286,48 @@ def test_an_exact_requirement_finds_the_wheel_that_it_got_before(tmp_path: Path)
         fetched("torch==2.14.0")
     with pytest.raises(BuildEnvironmentError, match="--offline does not allow fetching it"):
         fetched("torch>=2.13")
+
+
+def _python(folder: Path, *, has_torch: bool) -> Path:
+    python = folder / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\nexit {0 if has_torch else 1}\n", encoding="utf-8")
+    python.chmod(0o755)
+    return python
+
+
+def test_the_active_environment_comes_first_and_the_first_with_torch_is_taken(tmp_path: Path) -> None:
+    venv, conda, plain = (_python(tmp_path / name, has_torch=True) for name in ("venv", "conda", "plain"))
+    environ = {
+        "VIRTUAL_ENV": str(tmp_path / "venv"),
+        "CONDA_PREFIX": str(tmp_path / "conda"),
+        "PATH": str(plain.parent),
+    }
+
+    assert callers_python(environ) == venv
+    venv.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    assert callers_python(environ) == conda
+    assert callers_python({"PATH": str(plain.parent)}) == plain
+
+
+def test_the_environment_of_noxs_session_is_not_the_callers(tmp_path: Path) -> None:
+    _python(tmp_path / "session", has_torch=True)
+    mine = _python(tmp_path / "mine", has_torch=True)
+    environ = {
+        "VIRTUAL_ENV": str(tmp_path / "session"),
+        "PATH": str(tmp_path / "session" / "bin"),
+        "MPS_BUILD_CALLER_VIRTUAL_ENV": "",
+        "MPS_BUILD_CALLER_CONDA_PREFIX": "",
+        "MPS_BUILD_CALLER_PATH": str(mine.parent),
+    }
+
+    assert callers_python(environ) == mine
+
+
+def test_without_torch_the_error_names_where_it_was_searched(tmp_path: Path) -> None:
+    python = _python(tmp_path / "venv", has_torch=False)
+
+    with pytest.raises(UsageError, match="the active environment has none") as caught:
+        callers_python({"VIRTUAL_ENV": str(tmp_path / "venv"), "PATH": "/nowhere"})
+    assert str(python) in str(caught.value)
+    assert "--python PATH" in str(caught.value.hint)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from fake_suites import write_python, write_suite
 from git_history import commit_of as fake_commit
 from git_history import write_index
 from mps_build import cli
@@ -13,11 +14,12 @@ from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case
 from mps_build.common.wheels.nightly import index_arguments
 from mps_build.verify.bisection import report
-from mps_build.verify.bisection.answers import Predicate, answer_of
+from mps_build.verify.bisection.answers import CaseJudge, Predicate, answer_of
 from mps_build.verify.bisection.runner import Prepared
 from mps_build.verify.bisection.search import standing
 from mps_build.verify.bisection.state import Probe, Stage, State
 from mps_build.verify.bisection.versions import between, commit_of
+from mps_build.verify.target import resolve
 from packaging.version import Version
 
 
@@ -40,6 +42,20 @@ def case(outcome: str) -> Case:
 )
 def test_a_cases_outcome_is_a_word(outcomes: list[str], word: str) -> None:
     assert answer_of(map(case, outcomes)).word == word
+
+
+def test_a_case_that_the_suite_does_not_have_stops_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolve, "make_overlay", lambda interpreter, store, **_: tmp_path)
+    write_suite(tmp_path / "suite", "def test_a(): pass\n")
+    (tmp_path / "suite" / "known_issues.yaml").write_text("schema_version: 1\nissues: []\n")
+    state = {"version": "2.13.0", "built": True, "available": True, "name": "a CPU", "sum": 1000}
+    python = write_python(tmp_path / "python", json.dumps(state))
+    given = {"device": "cpu", "allow_virtual": False, "seconds": 60.0, "folder": tmp_path, "suite": tmp_path / "suite"}
+
+    prepared = Prepared(subject="2.13.0", python=python)
+    assert CaseJudge(case="test_a", **given).ask(prepared).word == "good"
+    with pytest.raises(UsageError, match="the suite has no case issue-0"):
+        CaseJudge(case="issue-0", **given).ask(prepared)
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def fuzz(session: nox.Session) -> None:
 
 
 def _measure(session: nox.Session, name: str, *arguments: str) -> None:
-    path = os.pathsep.join([PACKAGE["PYTHONPATH"], str(ROOT / "tests" / "tooling" / "stand_ins")])
+    path = os.pathsep.join([PACKAGE["PYTHONPATH"], str(ROOT / "tests" / "tooling" / "fakes")])
     session.run("python", str(ROOT / "benchmarks" / f"{name}.py"), *arguments, env={**PACKAGE, "PYTHONPATH": path})
 
 

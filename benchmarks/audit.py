@@ -17,7 +17,7 @@ import tempfile
 import time
 from typing import NamedTuple
 
-from mps_build.commands.shared.find_wheel import find_wheel
+from mps_build.commands.shared.wheels import find_wheel
 from mps_build.common.console import Console
 from shared.record import record
 

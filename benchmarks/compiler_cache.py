@@ -17,12 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mps_build.build.compiler_cache.launcher import cache_lines, cache_settings
-from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe
-from mps_build.build.rehearsal.objects import draw, read_units
-from mps_build.build.rehearsal.session import Prepared, Rehearsal
-from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree
-from mps_build.build.steps.compile_objects import compile_objects
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores
 from mps_build.common.errors import CompileError, MpsBuildError
@@ -31,6 +25,11 @@ from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.workspace import cache_folder, remove_tree
 from mps_build.host.triage.tools.ccache import parse_ccache
+from mps_build.wheel_build.compiler_cache.launcher import cache_lines, cache_settings
+from mps_build.wheel_build.ninja import compile_objects
+from mps_build.wheel_build.rehearsal.linux import clang_toolchain, linux_recipe
+from mps_build.wheel_build.rehearsal.session import Prepared, Rehearsal, draw, read_units
+from mps_build.wheel_build.rehearsal.source import debian_place, debian_root, debian_tree
 from shared.record import record
 from shared.timed_compile import LAUNCHER, Way, configure
 

@@ -40,7 +40,11 @@ ATTACKS: Mapping[str, tuple[str, ...]] = {
     "secrets": ("common/test_secrets*.py", "common/test_what_leaves.py"),
     "downloads and pages": ("common/test_fetch_*.py", "common/test_documents.py", "publish/test_hostile_downloads.py"),
     "index and release": ("publish/test_index_*.py", "publish/test_release_hashes.py"),
-    "source trees": ("build/test_hostile_git.py", "build/test_pinned_tree.py", "build/test_damaged_caches.py"),
+    "source trees": (
+        "wheel_build/test_hostile_git.py",
+        "wheel_build/test_pinned_tree.py",
+        "wheel_build/test_damaged_caches.py",
+    ),
     "wheels": ("inspection/test_hostile_*.py", "common/test_wheel_cache.py"),
     "kernels and simulation": (
         "kernels/test_kernels_sandbox.py",

@@ -22,13 +22,10 @@ from pathlib import Path
 from mps_build.common.cores import usable_cores
 from mps_build.common.known_issues import Circumstances, active_issues, as_suite_reads_them, load_issues
 from mps_build.common.records.device_record import Case
-from mps_build.verify.facts import judge_text_on, observe_host
-from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.driver import run_suite
-from mps_build.verify.suite.files import suite_files
-from mps_build.verify.suite.memory import default_limit_bytes
-from mps_build.verify.suite.run import SuiteRun
-from mps_build.verify.suite.suite_request import SuiteRequest
+from mps_build.verify.suite.outcomes import SuiteRun
+from mps_build.verify.suite.request import Limits, SuiteRequest, default_limit_bytes, suite_files
+from mps_build.verify.target.diagnosis import judge_text_on, observe_host
 
 SUITE = Path(__file__).resolve().parent.parent / "tests" / "device"
 # One thread a process: more wait for each other.

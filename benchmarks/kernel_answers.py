@@ -15,8 +15,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python, torch_version
+from mps_build.commands.shared.wheels import find_wheel
 from mps_build.common.console import Console
 from mps_build.common.workspace import cache_folder
 from mps_build.kernels.execution.selection import Choice, choose

@@ -41,7 +41,7 @@ from mps_build.kernels.machine.build import build_runtime
 from mps_build.kernels.machine.checks import Order, TimeLimit
 from mps_build.kernels.machine.device import Device
 from mps_build.kernels.machine.runtime import load_runtime
-from mps_build.kernels.program.errors import NotBound, WrongBinding
+from mps_build.kernels.program.launch import NotBound, WrongBinding
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.library import Library
 from mps_build.kernels.read.metadata import parse_metadata

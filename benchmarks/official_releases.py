@@ -16,6 +16,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from packaging.version import Version
 
@@ -35,10 +36,11 @@ it is done. The checks of the CPU are functions of `tests/tooling/simulation/off
 stand in `metal.py` beside it: 45 operators against the wheel's own CPU, a training, a kernel that leaves its buffer, a
 process that ends while work is queued. Seconds are of the CPU, for all checks, torch's import (three of them) included.
 Imports: of macOS. Selectors: of those that the wheel's libraries send, how many no class of the software Metal answers.
-Others: the checks of mps that are no operators.
+Not there: operators that the release itself says it does not have, or not for mps or for that dtype; the rest of the 45
+must equal the CPU. Fails: operators that do not, checks that do not hold, imports that nothing provides.
 
-| release | Python | imports | not provided | selectors lacking | CPU | not | mps, of 45 | not | others | seconds |
-|---|---|---|---|---|---|---|---|---|---|---|
+| release | Python | imports | selectors | CPU | mps | not there | fails | seconds |
+|---|---|---|---|---|---|---|---|---|
 """
 # What a release says itself of an operator that it does not have, or not for mps.
 OWN = re.compile(
@@ -48,7 +50,7 @@ OWN = re.compile(
 
 
 def main() -> int:
-    """Run each release, print its row, and write the page if it was asked for."""
+    """Run each release, print its row, and write the page if `--write` is given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("releases", metavar="VERSION", nargs="*", default=list(RELEASES))
     parser.add_argument("--write", action="store_true", help=f"write {RECORD.relative_to(ROOT)}")
@@ -81,36 +83,41 @@ def row(release: str) -> str:
     if covered.returncode:
         lines = (covered.stderr.strip() or covered.stdout.strip()).splitlines()
         said = next((line for line in lines if line.startswith("error: ")), lines[-1])
-        return shown(f"| {release} | | | | | none | {said} | | | | |\n")
+        return shown(f"| {release} | | | | | | | {said} | |\n")
     facts = json.loads(facts_file.read_text(encoding="utf-8"))
     facts_file.unlink()
-    missing = ", ".join(name for name, _ in facts["not_provided"]) or "none"
-    lacking = facts["selectors"]["needed"] - facts["selectors"]["implemented"]
     before = children()
     cpu, metal = (
         simulate(f"torch=={release}", "--", "python", str(PROGRAMS / name)) for name in ("wheel.py", "metal.py")
     )
     seconds = children() - before
+    return shown(cells_of(release, facts, cpu, metal, seconds))
+
+
+def cells_of(
+    release: str,
+    facts: dict[str, Any],
+    cpu: subprocess.CompletedProcess[str],
+    metal: subprocess.CompletedProcess[str],
+    seconds: float,
+) -> str:
+    """Return the row of a release from what `simulate` and the two programs said; what it lacks is no failure."""
     held, failed = checks(cpu)
-    differ = [line.split(" ", 2)[1:] for line in metal.stdout.splitlines() if line.startswith("differs ")]
-    own = [name for name, reason in differ if OWN.search(reason)]
-    others = [name for name, _ in differ if name not in own]
-    words = (", ".join(others) or "none") + (f" (the release itself refuses: {', '.join(own)})" if own else "")
     _, also = checks(metal)
+    reasons = dict(line.split(" ", 2)[1:] for line in metal.stdout.splitlines() if line.startswith("differs "))
+    absent = [name for name, reason in reasons.items() if OWN.search(reason)]
+    equal = OPERATORS - len(reasons) if "operators" in metal.stdout else 0
+    fails = [f"{name} ({reason})" for name, reason in reasons.items() if name not in absent]
+    fails += [*failed, *(each for each in also if each != "operators")]
+    fails += [f"{name} is not provided" for name, _ in facts["not_provided"]]
     cells = (
-        *(
-            release,
-            facts["python"],
-            sum(facts["imports"].values()),
-            missing,
-            lacking,
-            len(held),
-            ", ".join(failed) or "none",
-        ),
-        *(OPERATORS - len(differ) if "operators" in metal.stdout else 0, words),
-        ", ".join(each for each in also if each != "operators") or "hold",
+        *(release, facts["python"], sum(facts["imports"].values())),
+        facts["selectors"]["needed"] - facts["selectors"]["implemented"],
+        f"{len(held)} of {len(held) + len(failed)}",
+        f"{equal} of {OPERATORS - len(absent)}",
+        *(", ".join(absent) or "none", "; ".join(fails).replace("|", "/") or "none"),
     )
-    return shown(f"| {' | '.join(map(str, cells))} | {seconds:.0f} |\n")
+    return f"| {' | '.join(map(str, cells))} | {seconds:.0f} |\n"
 
 
 def checks(run: subprocess.CompletedProcess[str]) -> tuple[list[str], list[str]]:

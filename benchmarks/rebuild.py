@@ -24,14 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.build.artifacts import Editable
-from mps_build.build.editable_state import Remembered, remember
-from mps_build.build.rehearsal.session import Rehearsal
-from mps_build.build.rehearsal.source import debian_place, debian_root
-from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it
-from mps_build.build.steps.compile_wheel import build_command
-from mps_build.build.steps.finish_wheel import finish_wheel
-from mps_build.build.steps.repack_wheel import files_of, make_commands, repack_wheel
 from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores
@@ -39,6 +31,12 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.process import Command
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.workspace import cache_folder
+from mps_build.wheel_build.editable import build_editable, create_runtime, first_command, import_it
+from mps_build.wheel_build.rebuild_editable import Editable, Remembered, remember
+from mps_build.wheel_build.rehearsal.session import Rehearsal
+from mps_build.wheel_build.rehearsal.source import debian_place, debian_root
+from mps_build.wheel_build.steps.compile_wheel import build_command, files_of, make_commands, repack_wheel
+from mps_build.wheel_build.steps.finish_wheel import finish_wheel
 from shared.record import record
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,17 +20,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mps_build.build.compiler_cache.store import choose_store, relayed
-from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe
-from mps_build.build.rehearsal.objects import draw, read_units
-from mps_build.build.rehearsal.session import Rehearsal
-from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree
 from mps_build.common.console import Console
 from mps_build.common.errors import CompileError, HostError, MpsBuildError, SourceError
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.host.triage.tools.sccache import parse_sccache
+from mps_build.wheel_build.compiler_cache.store import choose_store, relayed
+from mps_build.wheel_build.rehearsal.linux import clang_toolchain, linux_recipe
+from mps_build.wheel_build.rehearsal.session import Rehearsal, draw, read_units
+from mps_build.wheel_build.rehearsal.source import debian_place, debian_root, debian_tree
 from shared.record import record
 from shared.two_hosts import inside, two_hosts
 

@@ -21,23 +21,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mps_build.build.artifacts import SourceTree
-from mps_build.build.backend import build_folder
-from mps_build.build.rehearsal.chroot import inner_environ
-from mps_build.build.rehearsal.debian_source import changelog_epoch
-from mps_build.build.rehearsal.linux_recipe import (
-    RELOCATABLE,
-    clang_toolchain,
-    linux_recipe,
-    overlaid,
-    split_variables,
-)
-from mps_build.build.rehearsal.objects import draw, read_units
-from mps_build.build.rehearsal.session import Place, Prepared, Rehearsal
-from mps_build.build.rehearsal.source import debian_root
-from mps_build.build.steps import configure as configuring
-from mps_build.build.steps.compile_wheel import build_command, compile_wheel
-from mps_build.build.wide_headers import TORCH_PYTHON, wide_header_lines
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores
 from mps_build.common.errors import CompileError, MpsBuildError, SourceError
@@ -46,6 +29,16 @@ from mps_build.common.receipts import Ledger
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.workspace import remove_tree
 from mps_build.host.triage.tools.ninja import parse_ninja
+from mps_build.wheel_build.artifacts import SourceTree
+from mps_build.wheel_build.backend import build_folder
+from mps_build.wheel_build.rehearsal.chroot import inner_environ
+from mps_build.wheel_build.rehearsal.debian_source import changelog_epoch
+from mps_build.wheel_build.rehearsal.linux import RELOCATABLE, clang_toolchain, linux_recipe, overlaid, split_variables
+from mps_build.wheel_build.rehearsal.session import Place, Prepared, Rehearsal, draw, read_units
+from mps_build.wheel_build.rehearsal.source import debian_root
+from mps_build.wheel_build.steps import configure as configuring
+from mps_build.wheel_build.steps.compile_wheel import build_command, compile_wheel
+from mps_build.wheel_build.wide_headers import TORCH_PYTHON, wide_header_lines
 from shared.record import record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,7 +49,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FIRST_CPU_SECONDS = 5400.0
 # Of the same record: all links of a build (21 s of two lanes, some of it five files) and packing the wheel (31).
 LINK_AND_PACK_CPU_SECONDS = 60.0
-SMOKE = ROOT / "scripts" / "mps_build" / "build" / "rehearsal" / "smoke.py"
+SMOKE = ROOT / "scripts" / "mps_build" / "wheel_build" / "rehearsal" / "smoke.py"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

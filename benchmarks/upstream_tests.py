@@ -27,15 +27,13 @@ from mps_build.common.cores import usable_cores
 from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.workspace import work_folder
+from mps_build.simulation import DEFAULT_MACOS
 from mps_build.simulation.libraries import libraries_of
-from mps_build.simulation.session import DEFAULT_MACOS, check_macos, provide, simulated_environ, upstream_tests
-from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.memory import default_limit_bytes
-from mps_build.verify.upstream.explanations import explained, load_upstream_explanations
+from mps_build.simulation.session import check_macos, provide, simulated_environ, upstream_tests
+from mps_build.verify.suite.request import Limits, default_limit_bytes
 from mps_build.verify.upstream.outcomes import BAD, Asked, read_outcomes, read_sizes
-from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
-from mps_build.verify.upstream.summary import Summary, summed_up
-from mps_build.verify.upstream.tests import FILES, PACKAGES
+from mps_build.verify.upstream.run import FILES, PACKAGES, UpstreamRequest, run_upstream
+from mps_build.verify.upstream.summary import Summary, explained, load_upstream_explanations, summed_up
 from shared.record import record
 
 COMMAND = "nox -s benchmark -- upstream_tests --write"

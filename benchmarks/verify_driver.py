@@ -16,11 +16,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.verify.suite.child import Limits
+from fake_suites import write_suite
 from mps_build.verify.suite.driver import run_suite
-from mps_build.verify.suite.suite_request import SuiteRequest, suite_command
+from mps_build.verify.suite.request import Limits, SuiteRequest, suite_command
 from shared.record import record
-from stand_in_suite import write_suite
 
 COMMAND = "nox -s benchmark -- verify_driver"
 RUNS = 5
@@ -52,7 +51,7 @@ def main() -> None:
             run = run_suite(request, judge_text=lambda *_: Nothing(), on_case=lambda *_: None)
             driven.append(time.perf_counter() - began)
             if len(run.cases) != 400 or run.bad:
-                raise SystemExit(f"the stand-in suite went wrong: {run}")
+                raise SystemExit(f"the fake suite went wrong: {run}")
             bare.append(_by_hand(request, work / f"bare-{number}"))
     overhead = statistics.median(driven) - statistics.median(bare)
     spread = [one - other for one, other in zip(sorted(driven), sorted(bare), strict=True)]

@@ -143,7 +143,7 @@ check() {
   work="${work%/}"
   case "$work/" in
     *[!A-Za-z0-9/_.-]* | [!/]* | *//* | */./* | */../*)
-      fail "--work $work: an absolute path of plain letters is needed, without . and .. and //"
+      fail "--work $work: an absolute path of plain characters is needed, without . and .. and //"
       ;;
     /opt/?*/ | /Users/?*/?*/) ;;
     *) fail "--work $work: a folder below /opt, or below somebody's folder in /Users, is needed" ;;

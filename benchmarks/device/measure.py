@@ -1,6 +1,6 @@
 """Runs in the Python under test: measures the rows that it is asked for and writes each as a JSON line at once.
 
-    python measure.py --device mps --out rows.jsonl [--quick] [--skip ID,ID] [--lower ID=BATCH] [--plant FILE.py:NAME]
+    python measure.py --device mps --out rows.jsonl [--quick] [--skip ID,ID] [--lower ID=BATCH] [--inject FILE.py:NAME]
 
 Needs torch 1.12 or newer and the standard library. `nox -s benchmark_mps` calls it, reads its lines, and starts it
 again where it died.
@@ -35,18 +35,18 @@ _REFUSED = 4
 
 
 def main() -> int:
-    """Measure; 4 means that the arguments, a plant above all, are refused."""
+    """Measure; 4 means that the arguments, a fault that cannot be loaded above all, are refused."""
     arguments = _arguments()
     told = OutcomeLog(arguments.out)
     try:
-        plant = Plant(arguments.plant) if arguments.plant else None
+        fault = Plant(arguments.inject) if arguments.inject else None
     except PlantError as error:
-        print(f"--plant: {error}", file=sys.stderr)
+        print(f"--inject: {error}", file=sys.stderr)
         return _REFUSED
     _exact()
-    run = _Run(arguments, told, plant)
+    run = _Run(arguments, told, fault)
     run.go()
-    told.write("plant", hits=plant.hits if plant else None)
+    told.write("fault", hits=fault.hits if fault else None)
     told.write("end")
     return 0
 
@@ -54,10 +54,10 @@ def main() -> int:
 class _Run:
     """The rows in their order."""
 
-    def __init__(self, arguments: argparse.Namespace, told: OutcomeLog, plant: Plant | None) -> None:
+    def __init__(self, arguments: argparse.Namespace, told: OutcomeLog, fault: Plant | None) -> None:
         self._arguments, self._events = arguments, told
-        self._plant = plant
-        self._timed = TimedDevice(arguments.device, around=plant.maker if plant else None)
+        self._fault = fault
+        self._timed = TimedDevice(arguments.device, around=fault.maker if fault else None)
         known_ceilings = json.loads(arguments.ceilings or "{}")
         self._ceilings = ceilings.Ceilings(self._timed, quick=arguments.quick, values=known_ceilings)
         self._beats: list[float] = []
@@ -80,7 +80,7 @@ class _Run:
             self._beats.append(sentinel.seconds())
             bad = self._row(workload, bench, pace)
             pace.passed(workload.weight)
-            if bad and self._plant is not None and self._plant.hits != 0:  # it is caught: no more is to be asked
+            if bad and self._fault is not None and self._fault.hits != 0:  # it is caught: no more is to be asked
                 break
         self._beats.append(sentinel.seconds())
         self._tell_ceilings()  # a row may have had them measured again
@@ -124,7 +124,7 @@ class _Run:
             row.update(outcome="skipped" if lacks else "failed", reason=said)
         bench.device.free()
         row["row_seconds"] = round(time.monotonic() - began, 2)
-        self._events.write("finished", id=workload.id, row=row, plant_hits=self._plant.hits if self._plant else None)
+        self._events.write("finished", id=workload.id, row=row, fault_hits=self._fault.hits if self._fault else None)
         return bool(row["flags"]) or row["outcome"] == "failed"
 
 
@@ -138,7 +138,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--skip", type=_words, default=(), help="ids that are measured already")
     parser.add_argument("--lower", type=_lower, default={}, help="ID=BATCH,ID=BATCH: begin with these")
     parser.add_argument("--ceilings", help="as measured before, in JSON")
-    parser.add_argument("--plant", metavar="FILE.py:NAME")
+    parser.add_argument("--inject", metavar="FILE.py:NAME")
     return parser.parse_args()
 
 

@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.build.rehearsal.session import Prepared, Rehearsal
-from mps_build.build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from mps_build.common.process import Command, run_logged
+from mps_build.wheel_build.rehearsal.session import Prepared, Rehearsal
+from mps_build.wheel_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 
 LAUNCHER = """\
 #!/usr/bin/python3 -SE

@@ -1,5 +1,5 @@
 #!/bin/bash
-# After each job: what it left in its temporary folder goes, and how much disk is left is told.
+# After each job: what it left in its temporary folder goes, and how much disk is left is reported.
 # Trees and caches stay: they are what makes the next build quick. It never fails a job that is done.
 set -uo pipefail
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 from browser import why_not
-from document_schemas import faults
+from documents import faults
 from mps_build.common import json_text
 from mps_build.common.cores import with_share
+from processes import why_no_sandbox
 
 # What nox, uv, pip, conda, git and virtual environments tell the programs that they start. nox 2026.10 sets UV_PYTHON,
 # so that a test asked another Python than it wanted.
@@ -33,6 +35,10 @@ def pytest_configure() -> None:
         del os.environ[name]
     if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
         os.environ.update(with_share(os.environ, int(workers)))
+    # A shell starts `nox &` with these ignored, which our children would inherit: a test that sends one waited forever.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)
@@ -61,11 +67,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs zig or a browser where it is missing, but not in the session that is there to run it."""
+    """Skip what needs zig, a browser or a sandbox where it is missing; a session that is there to run it fails."""
     if item.get_closest_marker("browser") is not None and (missing := why_not()):
         if os.environ.get("MPS_BUILD_TESTS_NEED_BROWSER"):
             pytest.fail(f"{missing}; this session is the one that runs this test")
         pytest.skip(missing)
+    if item.get_closest_marker("sandbox") is not None and (missing := why_no_sandbox()):
+        pytest.skip(f"no process can be closed here: {missing}")
     if item.get_closest_marker("zig") is None or find_spec("ziglang") is not None:
         return
     if os.environ.get("MPS_BUILD_TESTS_NEED_ZIG"):

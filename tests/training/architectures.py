@@ -54,7 +54,7 @@ def ask(bench: Bench, master: torch.nn.Module, batch: dict[str, torch.Tensor]) -
     with on_the_cpu():
         same = run_of(master, batch, "cpu", torch.float32)
         reference = run_of(master, batch, "cpu", torch.float64)
-    with bench.planted():
+    with bench.injected():
         device = run_of(master, batch, bench.device, torch.float32)
         bench.is_there("output", device["output"], device["loss"])
         bench.is_there("gradients", *device["gradients"].values())
@@ -89,7 +89,7 @@ def main(options: argparse.Namespace) -> None:
     cases: dict[str, Any] = {f"transformers-{name}": functools.partial(of_config, name=name) for name in MODELS}
     if options.real_weights:
         cases = {"transformers-real-weights": functools.partial(of_weights, path=options.real_weights)}
-    run_cases(cases, run.events, run.expected, run.planted, after=options.after, hits=lambda: run.plant_hits)
+    run_cases(cases, run.events, run.expected, run.injected, after=options.after, hits=lambda: run.fault_hits)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def greedy(bench: Bench, *, name: str, padded: bool = False, **how: Any) -> None
     model, batch = writer(name), prompt(padded=padded)
     with on_the_cpu():
         reference = write(model, batch, "cpu", torch.float64, output_scores=True, **how)
-    with bench.planted():
+    with bench.injected():
         device = write(model, batch, bench.device, torch.float32, **how).sequences
         bench.is_there("tokens", device)
     got, wanted = device.cpu(), reference.sequences
@@ -76,7 +76,7 @@ def is_tie(scores: torch.Tensor, token: int) -> bool:
 def without_cache(bench: Bench, *, name: str) -> None:
     """On the device, the cache of keys and values changes no token."""
     model, batch = writer(name), prompt()
-    with bench.planted():
+    with bench.injected():
         kept, fresh = (
             write(model, batch, bench.device, torch.float32, use_cache=use).sequences.cpu() for use in (True, False)
         )
@@ -90,7 +90,7 @@ def beams(bench: Bench, *, name: str) -> None:
     how = {"num_beams": 3, "output_scores": True}
     with on_the_cpu():
         reference = write(model, batch, "cpu", torch.float64, **how)
-    with bench.planted():
+    with bench.injected():
         device = write(model, batch, bench.device, torch.float32, **how)
         bench.is_there("tokens", device.sequences)
     off = (device.sequences_scores.cpu().double() - reference.sequences_scores).abs().max()
@@ -105,7 +105,7 @@ def sampled(bench: Bench, *, name: str) -> None:
     """A seed gives the same tokens twice, another seed others; not the CPU's, whose draws differ."""
     model, batch = writer(name), prompt()
     texts = []
-    with bench.planted():
+    with bench.injected():
         for seed in (3, 3, 4):
             torch.manual_seed(seed)
             texts.append(write(model, batch, bench.device, torch.float32, do_sample=True, top_k=0).sequences.cpu())
@@ -132,7 +132,7 @@ def main(options: argparse.Namespace) -> None:
     transformers.logging.set_verbosity_error()
     run = ChildRun("transformers-generate", options)
     run.events.tell("session", transformers=transformers.__version__, torch=torch.__version__)
-    run_cases(CASES, run.events, run.expected, run.planted, after=options.after, hits=lambda: run.plant_hits)
+    run_cases(CASES, run.events, run.expected, run.injected, after=options.after, hits=lambda: run.fault_hits)
 
 
 if __name__ == "__main__":

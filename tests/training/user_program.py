@@ -115,7 +115,7 @@ def main() -> None:
         return
     run = ChildRun("script", options)
     with run.running():
-        with run.planted():
+        with run.injected():
             observer = Observer(run.events, compared=run.compared, stop_after=run.compared)
             seen = _watched(observer, options, jittered=False)
         path = run.exchange / "first_gradients.pt"

@@ -294,7 +294,7 @@ def _beyond(job: Job, blocks: dict[str, list[Block]], row: dict[str, Any], ceili
         limit = slack * _BEYOND
         if reached > ceiling * limit and not _is_cached(job, figure):
             ceiling = ceilings.again(figure, row["dtype"])
-            if ceilings.is_of_cpu:  # its other half, without a plant, ran on the same processor
+            if ceilings.is_of_cpu:  # its other half, without an injected fault, ran on the same processor
                 ceiling = max(ceiling, work / min(block.step_seconds for block in blocks["cpu"]))
         unit = figure.partition("_")[0]
         row[f"{unit}_of_ceiling"] = _short(reached / ceiling)

@@ -9,7 +9,7 @@ from typing import Any, Callable, ContextManager
 
 import torch
 
-PlantMaker = Callable[[], ContextManager[Any]]
+FaultMaker = Callable[[], ContextManager[Any]]
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Block:
 
 
 class TimedDevice:
-    """A device, and the plant to hold around all work that is given to it."""
+    """A device, and the fault to hold around all work that is given to it."""
 
-    def __init__(self, device: str, around: PlantMaker | None = None) -> None:
+    def __init__(self, device: str, around: FaultMaker | None = None) -> None:
         self.device = torch.device(device)
         self.name = device
         self._around = around
 
     def entered(self) -> ContextManager[Any]:
-        """Return the context of one piece of work: the plant, if there is one."""
+        """Return the context of one piece of work: the fault, if there is one."""
         return self._around() if self._around is not None else contextlib.nullcontext()
 
     def synchronise(self) -> None:

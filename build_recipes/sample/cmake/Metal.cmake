@@ -1,4 +1,4 @@
-# Sets CAN_COMPILE_METAL, proved by compiling the sample's own shader; asked once a build folder, as in PyTorch.
+# Sets CAN_COMPILE_METAL, proved by compiling the sample's own shader; checked once per build folder, as in PyTorch.
 set(METAL_FLAGS -std=macos-metal2.3 "-mmacosx-version-min=${CMAKE_OSX_DEPLOYMENT_TARGET}")
 if(NOT CAN_COMPILE_METAL_FOUND)
   execute_process(

@@ -1,4 +1,4 @@
-"""Writes the operator table and version.py: the sample's stand-in for torchgen."""
+"""Writes the operator table and version.py: what torchgen is to PyTorch."""
 
 from __future__ import annotations
 

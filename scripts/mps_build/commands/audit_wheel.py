@@ -25,8 +25,7 @@ from ..inspection.audit import Audit, Expectation, audit_installed, audit_wheel
 from ..inspection.audit.exchange import as_junit, as_sarif
 from ..inspection.audit.model import PROFILES, Profile
 from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
-from .shared.find_wheel import find_installed, find_wheel
-from .shared.nightly_options import add_nightly_options, chosen_nightly
+from .shared.wheels import add_nightly_options, chosen_nightly, find_installed, find_wheel
 
 TASK = ("inspection", 1)
 DOCUMENT = "profile:string quick:boolean kind:string verdict:string findings:array facts:object"

@@ -26,8 +26,8 @@ from ..common.result import Result
 from ..common.summary import job_summary
 from ..verify.benchmark import Benchmark, BenchmarkRequest
 from ..verify.reports import bars, benchmark_page
-from ..verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
-from .shared.torch_options import TorchOptions, add_run_options, add_torch_options, torch_fields, words
+from ..verify.reports.benchmark_page import achieved, doubts, dtypes, ratio, shape
+from .shared.verification import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 TASK = ("verify", 3)
 EXTRA = "png"
@@ -126,8 +126,8 @@ def _print_end(record: BenchmarkRecord, path: Path, console: Console) -> None:
         ("time", human_seconds(record.seconds)),
         ("record", str(path)),
     ]
-    if record.plant:
-        rows.insert(1, ("plant", record.plant))
+    if record.fault:
+        rows.insert(1, ("injected fault", record.fault))
     console.table(("", ""), rows)
     if record.message:
         console.print(record.message, style="bold red")

@@ -28,13 +28,12 @@ from ..common.watched import kept_awake
 from ..common.workspace import Workspace, remove_tree, work_folder
 from ..kernels.code.compiler import require_llvm
 from ..verify.bisection import report
-from ..verify.bisection.asked import Asked
-from ..verify.bisection.predicate import split_command
+from ..verify.bisection.answers import split_command
+from ..verify.bisection.request import Asked
 from ..verify.bisection.runner import Bisection
 from ..verify.bisection.stages import Stages
 from ..verify.bisection.state import State, folder_name, load_state, write_state
-from .shared.numbers import amount
-from .shared.trust import add_trust
+from .shared.options import add_trust, amount
 
 TASK = ("verify", 4)
 EXTRA_OPTIONS = {"--op": "kernels"}

@@ -16,16 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.build.companions.build import CompanionBuild
-from mps_build.build.companions.companion_plan import CompanionPlan, chosen_companions
-from mps_build.build.companions.delivery import DeliveredSet, deliver_companions
-from mps_build.build.companions.projects import PROJECTS
-from mps_build.build.companions.source import check_choice, parse_sources
-from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
-from mps_build.build.compiler_environ import check_path, parse_settings
-from mps_build.build.planning import check_places
-from mps_build.build.steps.check_host import check_host
-from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
@@ -37,8 +27,22 @@ from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, wheelhouse, work_folder
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
+from mps_build.wheel_build.companions.build import CompanionBuild
+from mps_build.wheel_build.companions.delivery import DeliveredSet, deliver_companions
+from mps_build.wheel_build.companions.plan import (
+    PROJECTS,
+    CompanionPlan,
+    built_wheel,
+    check_choice,
+    chosen_companions,
+    given_wheel,
+    parse_sources,
+)
+from mps_build.wheel_build.compiler_environ import check_path, parse_settings
+from mps_build.wheel_build.planning import check_host, check_places
+from mps_build.wheel_build.steps.finish_wheel import check_delocate
 
-from .shared.build_options import add_compiler_arguments
+from .shared.options import add_compiler_arguments
 
 TASK = ("build", 2)
 DOCUMENT = (

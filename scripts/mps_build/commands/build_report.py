@@ -19,22 +19,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from mps_build import __version__
-from mps_build.build.report.analysis import Times, analyse
-from mps_build.build.report.chart import chart
-from mps_build.build.report.graph import read_graph
-from mps_build.build.report.levers import Lever, levers, read_results
-from mps_build.build.report.log import BuildLog, read_log
-from mps_build.build.report.page import CSS, page_body
-from mps_build.build.report.words import (
-    document,
-    folder_rows,
-    headline,
-    human,
-    lever_rows,
-    phase_rows,
-    sentence,
-    step_rows,
-)
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
@@ -46,6 +30,21 @@ from mps_build.common.page import whole_page
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, work_folder
+from mps_build.wheel_build.report.analysis import Lever, Times, analyse, levers, read_results
+from mps_build.wheel_build.report.ninja_files import BuildLog, read_graph, read_log
+from mps_build.wheel_build.report.page import (
+    CSS,
+    chart,
+    document,
+    folder_rows,
+    headline,
+    human,
+    lever_rows,
+    page_body,
+    phase_rows,
+    sentence,
+    step_rows,
+)
 
 TASK = ("build", 9)
 DOCUMENT = "build:string steps:array notes:array wall_seconds:number slowest:array cache:object|null"

@@ -16,22 +16,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..build.failure import explained
-from ..build.options import BuildOptions as Options
 from ..common.console import Console, human_bytes, human_seconds
 from ..common.environment import fetch_environ
 from ..common.errors import CompileError, DiskFull, HostError, SourceError, UsageError
 from ..common.result import Result
 from ..common.workspace import cache_folder
-from .shared.build_options import add_build_options
+from ..wheel_build.failure import explained
+from ..wheel_build.options import BuildOptions as Options
+from .shared.options import add_build_options
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
-    from mps_build.build.build_request import BuildRequest
-    from mps_build.build.editable_state import Remembered
-    from mps_build.build.finish import Delivered
-    from mps_build.build.pipeline import Pipeline
     from mps_build.common.receipts import Receipt
     from mps_build.common.workspace import Workspace
+    from mps_build.wheel_build.build_request import BuildRequest
+    from mps_build.wheel_build.pipeline import Pipeline
+    from mps_build.wheel_build.rebuild_editable import Remembered
+    from mps_build.wheel_build.steps.finish_wheel import Delivered
 
 add_arguments = add_build_options
 TASK = ("build", 1)
@@ -62,14 +62,13 @@ def run(options: Options, console: Console) -> Result:
             hint="leave --profile out: --editable implies develop",
         )
     if options.editable and not options.dry_run:
-        from ..build.editable_state import recall
+        from ..wheel_build.rebuild_editable import recall
 
         if found := recall(options):
             return _rebuilt(found, console)
-    from mps_build.build.forecast import forecast
-    from mps_build.build.pipeline import Pipeline
-    from mps_build.build.planning import plan
     from mps_build.host.probes.probers import RecordedProber
+    from mps_build.wheel_build.pipeline import Pipeline
+    from mps_build.wheel_build.planning import forecast, plan
 
     if options.host:  # said first: a host that cannot build is an error already in the plan
         console.print(f"recorded on {RecordedProber(options.host).recorded_on}")
@@ -101,8 +100,8 @@ def run(options: Options, console: Console) -> Result:
 
 def _patches_tried(request: BuildRequest) -> str:
     """Try the patches at the commit; return how it went where they fit, or could not be tried."""
-    from ..build.patches.at_commit import try_at_commit
-    from ..build.patches.file import read_patch
+    from ..wheel_build.patches.file import read_patch
+    from ..wheel_build.patches.trial import try_at_commit
 
     source = request.source
     own = len(source.patches) - len(source.extra_patches)
@@ -127,8 +126,8 @@ def _patches_tried(request: BuildRequest) -> str:
 
 def _editable(options: Options, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
     """The first run of --editable, or one after something else than the source changed."""
-    from ..build.editable import EditableBuild
-    from ..build.pipeline import Pipeline
+    from ..wheel_build.editable import EditableBuild
+    from ..wheel_build.pipeline import Pipeline
 
     try:
         found, version, place = EditableBuild(Pipeline(request, workspace=workspace, console=console)).make(options)
@@ -143,7 +142,7 @@ def _editable(options: Options, request: BuildRequest, workspace: Workspace, con
 
 def _rebuilt(found: Remembered, console: Console) -> Result:
     """Every further run: ninja, and what it does not know of."""
-    from ..build.steps.rebuild_editable import rebuild
+    from ..wheel_build.rebuild_editable import rebuild
 
     with found.workspace.held():
         try:
@@ -194,11 +193,11 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
     console.print()
     console.table(("wheel", "size", "python", "kind"), rows)
     console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
-    for receipt in build.ledger.receipts:
+    for receipt in build.context.ledger.receipts:
         if receipt.step == "compile_wheel" and not receipt.skipped:
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
-    is_torch = build.request.wheel.contents.rules == "torch"
+    is_torch = build.context.request.wheel.contents.rules == "torch"
     for line in following_lines(delivered[0].wheel.path, is_torch=is_torch, on_mac=sys.platform == "darwin"):
         console.print(line)
 
@@ -251,6 +250,7 @@ def _document(request: BuildRequest, delivered: tuple[Delivered, ...], build: Pi
             for each in delivered
         ],
         "steps": [
-            {"step": each.step, "skipped": each.skipped, "seconds": each.seconds} for each in build.ledger.receipts
+            {"step": each.step, "skipped": each.skipped, "seconds": each.seconds}
+            for each in build.context.ledger.receipts
         ],
     }

@@ -15,10 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.build.mm.check import Report, check_files
-from mps_build.build.mm.check_request import changed_files, existing_files, make_checker, oldest_macos, recipe_of
-from mps_build.build.mm.diagnostics import Diagnostic
-from mps_build.build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores
 from mps_build.common.errors import UsageError
@@ -28,8 +24,19 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, work_folder
+from mps_build.wheel_build.mm.check import (
+    Report,
+    changed_files,
+    check_files,
+    existing_files,
+    make_checker,
+    oldest_macos,
+    recipe_of,
+)
+from mps_build.wheel_build.mm.diagnostics import Diagnostic
+from mps_build.wheel_build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 
-from .shared.find_wheel import find_wheel
+from .shared.wheels import find_wheel
 
 TASK = ("build", 4)
 EXTRA = "check_mm"

@@ -23,7 +23,6 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from mps_build.build.steps.fetch_source import resolve_ref
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
@@ -40,6 +39,7 @@ from mps_build.publish.fleet.changed_recipes import changed_recipes
 from mps_build.publish.fleet.github import gh, json_object, step_outputs
 from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
+from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
 TASK = ("publish", 4)
 EXAMPLES = (

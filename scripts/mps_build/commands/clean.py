@@ -17,7 +17,7 @@ from mps_build.common.result import Result
 from mps_build.common.workspace import CHECKOUT, Workspace, cache_folder, in_checkout, remove_tree, work_folder
 from mps_build.host.disk_usage import Leftover, leftovers
 
-from .shared.numbers import amount
+from .shared.options import amount
 
 TASK = ("host", 5)
 DOCUMENT = "found:array chosen:array freed_bytes:integer"

@@ -34,12 +34,12 @@ from ..common.records.kernels import is_kernels, load_kernels
 from ..common.result import Result
 from ..inspection.audit.parity import Parity, Part, compare_wheels
 from ..inspection.audit.render import printable
-from ..kernels.report.side_by_side import compare_runs
+from ..kernels.report.difference import compare_runs
 from ..verify.reports import benchmark_side_by_side
 from ..verify.reports.side_by_side import compare_records, new_failures, tables, verdict
-from .shared.find_wheel import find_wheel
 from .shared.kernels import compare_kernels_of
-from .shared.trust import add_trust
+from .shared.options import add_trust
+from .shared.wheels import find_wheel
 
 TASK = ("inspection", 4)
 EXTRA_OPTIONS = {"--kernels": "kernels"}

@@ -1,6 +1,6 @@
 """Pin the versions and hashes of each recipe's build requirements.
 
-There is one file per recipe and Python, in build_recipes/locks/.
+There is one file per recipe, for all its Pythons, in build_recipes/locks/.
 
 Only missing and stale locks are made; --upgrade makes all of them anew, with the newest
 versions that the recipes allow. --check asks nothing of the network: it says which lock is
@@ -55,39 +55,33 @@ def run(options: Options, console: Console) -> Result:
     left_over = () if options.recipes else _left_over(recipes)
     if options.check:
         return _report(faults, left_over, console)
-    made: dict[tuple[tuple[str, ...], str], str] = {}
-    written: list[str] = []
-    wanted = [(recipe, python) for recipe in recipes for python in recipe.pythons if recipe.build_requirements]
-    wanted = [pair for pair in wanted if options.upgrade or pair[0].lock_name(pair[1]) in faults]
+    wanted = [recipe for recipe in recipes if recipe.build_requirements]
+    wanted = [recipe for recipe in wanted if options.upgrade or recipe.lock_name in faults]
     if wanted:
         check_uv()
     console.started("Make locks", total=len(wanted), unit="locks")
-    for done, (recipe, python) in enumerate(wanted, 1):
-        name = recipe.lock_name(python)
-        inputs = (recipe.build_requirements, python)
-        made[inputs] = made.get(inputs) or make_lock(recipe.build_requirements, python)
-        write_whole(locks_root() / name, made[inputs])
-        written.append(name)
-        console.advanced(done, note=name)
+    for done, recipe in enumerate(wanted, 1):
+        write_whole(locks_root() / recipe.lock_name, make_lock(recipe.build_requirements, recipe.pythons))
+        console.advanced(done, note=recipe.lock_name)
     console.done()
     for path in left_over:
         path.unlink()
-    console.print(f"{len(written)} locks made, {len(left_over)} unused ones removed, the rest were up to date")
-    return Result(document={"made": written, "removed": [path.name for path in left_over]})
+    console.print(f"{len(wanted)} locks made, {len(left_over)} unused ones removed, the rest were up to date")
+    return Result(
+        document={"made": [recipe.lock_name for recipe in wanted], "removed": [path.name for path in left_over]}
+    )
 
 
 def _faults(recipes: tuple[Recipe, ...]) -> Iterator[tuple[str, str]]:
     for recipe in recipes:
-        for python in recipe.pythons if recipe.build_requirements else ():
-            path = locks_root() / recipe.lock_name(python)
-            text = path.read_text(encoding="utf-8") if path.is_file() else None
-            fault = lock_fault(text, recipe.build_requirements, python)
-            if fault:
-                yield path.name, fault
+        path = locks_root() / recipe.lock_name
+        text = path.read_text(encoding="utf-8") if path.is_file() else None
+        if recipe.build_requirements and (fault := lock_fault(text, recipe.build_requirements, recipe.pythons)):
+            yield path.name, fault
 
 
 def _left_over(recipes: tuple[Recipe, ...]) -> tuple[Path, ...]:
-    known = {recipe.lock_name(python) for recipe in recipes for python in recipe.pythons if recipe.build_requirements}
+    known = {recipe.lock_name for recipe in recipes if recipe.build_requirements}
     return tuple(path for path in sorted(locks_root().glob("*.txt")) if path.name not in known)
 
 

@@ -42,8 +42,8 @@ from ..inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, 
 from ..inspection.coverage.tree import NEEDED, facts_of_tree
 from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
 from ..inspection.malformed import Malformed
-from .shared.find_wheel import find_wheel
-from .shared.trust import add_trust
+from .shared.options import add_trust
+from .shared.wheels import find_wheel
 
 TASK = ("inspection", 3)
 DOCUMENT = "facts:object counts:object operators:array ?against:object ?changes:array ?kernel_changes:array"

@@ -17,12 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.build.mm.check import Report
-from mps_build.build.mm.check_request import oldest_macos
-from mps_build.build.mm.patched import check_patches
-from mps_build.build.patches.file import Patch, read_patch
-from mps_build.build.patches.survey import Standing, survey
-from mps_build.build.steps.fetch_source import resolve_ref
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import PatchError, SourceError, UsageError
@@ -33,6 +27,10 @@ from mps_build.common.recipe.catalogue import all_recipes, find_recipe, patches_
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder, work_folder
+from mps_build.wheel_build.mm.check import Report, check_patches, oldest_macos
+from mps_build.wheel_build.patches.file import Patch, read_patch
+from mps_build.wheel_build.patches.trial import Standing, survey
+from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
 TASK = ("build", 8)
 DOCUMENT = "source:string recipe:string|null patches:array objective_c:array|string"

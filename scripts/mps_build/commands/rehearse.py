@@ -19,25 +19,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mps_build.build.failure import explained
-from mps_build.build.rehearsal.companions import plan_trial, rehearse_companions
-from mps_build.build.rehearsal.darwin import rehearse_darwin
-from mps_build.build.rehearsal.linux import rehearse_linux
-from mps_build.build.rehearsal.lock_trial import try_lock_for_mac
-from mps_build.build.rehearsal.session import Rehearsal, rehearsal_folder
-from mps_build.build.rehearsal.source import choose_origin
-from mps_build.build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull, UsageError
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import StepResult
-from mps_build.common.recipe.catalogue import find_recipe, locks_root
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.recipe.locks import lock_of
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
+from mps_build.wheel_build.failure import explained
+from mps_build.wheel_build.rehearsal.companions import plan_trial, rehearse_companions
+from mps_build.wheel_build.rehearsal.darwin import rehearse_darwin
+from mps_build.wheel_build.rehearsal.linux import rehearse_linux
+from mps_build.wheel_build.rehearsal.lock_trial import try_lock_for_mac
+from mps_build.wheel_build.rehearsal.session import Rehearsal, rehearsal_folder
+from mps_build.wheel_build.rehearsal.source import choose_origin
+from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 
-from .shared.numbers import count
+from .shared.options import count
 
 TASK = ("build", 3)
 DOCUMENT = (
@@ -214,7 +215,7 @@ def _torch_for_companions(rehearsal: Rehearsal, *, mirror: str | None) -> Path:
 
 def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
     version = recipe.default_python
-    lock = locks_root() / recipe.lock_name(version)
+    lock = lock_of(recipe, version)
     scratch = rehearsal_folder() / "pip"
     python = scratch / "venv" / "bin" / "python"
     environ = fetch_environ(os.environ)
@@ -233,8 +234,7 @@ def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
         )
         return StepResult(facts={"built": built})
 
-    text = lock.read_text(encoding="utf-8") if lock.is_file() else None
-    inputs = {"lock": text, "python": version, "macos": recipe.host.macos}
+    inputs = {"lock": lock.text, "python": version, "macos": recipe.host.macos}
     receipt = rehearsal.ledger.run("lock_for_a_mac", version=1, inputs=inputs, action=resolve)
     built = receipt.facts["built"]
     wheels = f"{lock.name} resolves for macOS {recipe.host.macos} arm64"

@@ -27,9 +27,9 @@ from ..common.records.kernels import is_kernels, load_kernels
 from ..common.result import Result
 from ..common.workspace import cache_folder
 from ..kernels.report import repro as kernel_repro
-from ..verify.reports.embedded_suite import embed
 from ..verify.reports.reduction import Asking, find_python, reduce_case
-from ..verify.reports.repro import render_issue, render_script, said_of
+from ..verify.reports.repro import embed, render_issue, render_script, said_of
+from .shared.options import add_inject
 
 TASK = ("verify", 5)
 DOCUMENT = "case:string script:string issue:string"
@@ -49,7 +49,7 @@ class Options:
     output: Path | None
     issue: Path | None
     device: str | None = None
-    plant: str | None = None
+    inject: str | None = None
     python: Path | None = None
 
 
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--issue", metavar="FILE", type=Path, help="where to write the issue's text (default: repro_<case>.md)"
     )
     parser.add_argument("--device", help="the device that is asked what still fails (default: the record's, if here)")
-    parser.add_argument("--plant", metavar="FILE.py:NAME", help="a fault to hold around the work on the device")
+    add_inject(parser, "a fault to hold around the work on the device")
     parser.add_argument("--python", metavar="FILE", type=Path, help="a Python with torch (default: the record's)")
 
 
@@ -84,7 +84,7 @@ def run(options: Options, console: Console) -> Result:
     script_path, issue_path = _paths(options, case.id)
     suite = data_root() / "tests" / "device"
     python = find_python(record, options.python, cache_folder(), os.environ)
-    asking = Asking(python=python, device=options.device, plant=options.plant)
+    asking = Asking(python=python, device=options.device, fault=options.inject)
     short = reduce_case(suite, record, case, asking, said_of(record, case))
     if short.script is None and case.is_drawn:
         raise UsageError(

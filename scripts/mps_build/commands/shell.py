@@ -11,15 +11,15 @@ import argparse
 import os
 from dataclasses import dataclass
 
-from mps_build.build.bare_shell import bare_shell
-from mps_build.build.options import BuildOptions
-from mps_build.build.pipeline import Pipeline
-from mps_build.build.planning import plan
 from mps_build.common.console import Console
 from mps_build.common.process import Command, run_interactive
 from mps_build.common.result import Result
+from mps_build.wheel_build.bare_shell import bare_shell
+from mps_build.wheel_build.options import BuildOptions
+from mps_build.wheel_build.pipeline import Pipeline
+from mps_build.wheel_build.planning import plan
 
-from .shared.build_options import add_build_options
+from .shared.options import add_build_options
 
 TASK = ("build", 5)
 DOCUMENT = "argv:array cwd:string environment:object"

@@ -18,7 +18,7 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores, within_quota
@@ -33,7 +33,6 @@ from mps_build.simulation.official import session as official
 from mps_build.simulation.official.inventory import Inventory, read_imports, take
 from mps_build.simulation.official.table import read_table
 from mps_build.simulation.session import (
-    DEFAULT_MACOS,
     check_line,
     check_macos,
     program_argv,
@@ -42,15 +41,15 @@ from mps_build.simulation.session import (
     simulated_environ,
 )
 
-from .shared.numbers import count
-from .shared.trust import add_trust
+from .shared.options import add_trust, count
+from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 
 TASK = ("verify", 0)
 EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "
     "?registrations:integer ?library_bytes:integer ?build_cpu_seconds:number "
-    "?official:boolean ?python:string ?wheel:string ?sha256:string ?imports:object ?not_provided:array"
+    "?official:boolean ?python:string ?wheel:string ?sha256:string ?imports:object ?bound:array ?not_provided:array"
 )
 EXAMPLES = (
     "v2.6.0",
@@ -68,20 +67,17 @@ TAKES_COMMAND = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(SimulationOptions):
     """What the command line says; `command` is what follows a `--`."""
 
     recipe: str
-    source: Path | None
-    torch: Literal["debian", "built"] | None
-    macos: str
     rebuild: bool
     jobs: int
     packages: tuple[str, ...]
     venv: Path | None
     timing: int | None
     trust: bool
-    interpreter: Path | None
+    interpreter: str | None
     command: tuple[str, ...] = ()
 
 
@@ -94,13 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=NEWEST,
         help="torch==2.15.0 or a .whl: the macOS wheel itself (default: the newest); v2.6.0: that release's source",
     )
-    parser.add_argument("--macos", metavar="X.Y", default=DEFAULT_MACOS, help="the macOS that it answers as")
-    parser.add_argument("--source", metavar="TREE", type=Path, help="a PyTorch tree of the release (default: Debian's)")
-    parser.add_argument(
-        "--torch",
-        choices=("debian", "built"),
-        help="Linux's torch: Debian's, or built from TREE (default: Debian's where there is one)",
-    )
+    add_simulation_options(parser)
     parser.add_argument("--rebuild", action="store_true", help="compile the back end again")
     parser.add_argument("--jobs", metavar="N", type=count, default=usable_cores(), help="number of compilers at once")
     parser.add_argument(
@@ -118,17 +108,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trust(parser, "run a macOS wheel that is a file, and what the package index serves without a sha256")
     parser.add_argument(
         "--interpreter",
-        metavar="PATH",
-        type=Path,
-        help="a Python for arm64 Linux to run a wheel with (default: Debian's)",
+        metavar="PYTHON",
+        help="what runs a wheel: 3.13, or the path of a Python for arm64 Linux (default: Debian's, 3.11 where it can)",
     )
     parser.usage = f"{parser.prog} [RECIPE] [OPTIONS] [-- PROGRAM ...]"
 
 
 def run(options: Options, console: Console) -> Result:
     """Build the simulation, then run the program, or print what is covered."""
-    check_macos(options.macos)
-    if _is_wheel(options.recipe):
+    check_macos(options.system)
+    if names_wheel(options.recipe):
         return _run_wheel(options, console)
     if options.interpreter:
         raise UsageError("--interpreter is for a wheel", hint="such as torch==2.15.0")
@@ -151,19 +140,14 @@ def run(options: Options, console: Console) -> Result:
         libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console, trust=options.trust)
         argv = program_argv(built, options.command, libraries=libraries)
         environ = simulated_environ(
-            built, macos=options.macos, environ=within_quota(os.environ), timing=options.timing, libraries=libraries
+            built, macos=options.system, environ=within_quota(os.environ), timing=options.timing, libraries=libraries
         )
         status = run_program(argv, environ=environ)
-        document = {"release": version, "macos": options.macos, "argv": list(argv)}
+        document = {"release": version, "macos": options.system, "argv": list(argv)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
-    covered = measure(built, macos=options.macos)
+    covered = measure(built, macos=options.system)
     _print(built, covered, console, options=options)
-    return Result(document=document_of(built, covered, macos=options.macos))
-
-
-def _is_wheel(text: str) -> bool:
-    """Whether it names a wheel, where a recipe has a version or a path of its own."""
-    return text.endswith(".whl") or text.partition("=")[0].strip().lower() == "torch"
+    return Result(document=document_of(built, covered, macos=options.system))
 
 
 def _run_wheel(options: Options, console: Console) -> Result:
@@ -179,35 +163,35 @@ def _run_wheel(options: Options, console: Console) -> Result:
             f"{', '.join(unfit)}: not for an official wheel",
             hint="packages: `nox -s simulate -- … -- pip install NAME`",
         )
-    interpreter = expanded(options.interpreter) if options.interpreter else None
-    target = str(expanded(options.recipe)) if options.recipe.endswith(".whl") else options.recipe
     ready = official.prepare(
-        official.Request(target=target, is_trusted=options.trust, interpreter=interpreter), console
+        official.Request(target=named_wheel(options.recipe), is_trusted=options.trust, interpreter=options.interpreter),
+        console,
     )
     release = str(ready.wheel.version)
     if options.command:
         # Not among what the program prints.
-        words = f"torch {release}, the macOS wheel's own code, answers as on macOS {options.macos}; this is a rehearsal"
+        words = f"torch {release}, the macOS wheel's own code, answers as macOS {options.system}; this is a rehearsal"
         Console(to_stderr=True).print(words, style="dim")
-        status = official.run(ready, options.command, environ=os.environ, macos=options.macos)
-        document = {"release": release, "macos": options.macos, "official": True, "argv": list(options.command)}
+        status = official.run(ready, options.command, environ=os.environ, macos=options.system)
+        document = {"release": release, "macos": options.system, "official": True, "argv": list(options.command)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
     taken = take(read_imports(ready.site), read_table())
     _print_wheel(ready, taken, console, target=options.recipe)
     return Result(
         document={
             "release": release,
-            "macos": options.macos,
+            "macos": options.system,
             "official": True,
             "python": ready.interpreter.version,
             "wheel": ready.wheel.path.name,
             "sha256": ready.wheel.sha256,
             "selectors": {
-                "needed": ready.metal.lacking.asked_selectors,
-                "implemented": ready.metal.lacking.asked_selectors - len(ready.metal.lacking.selectors),
+                "needed": ready.metal.lacking.sent_selectors,
+                "implemented": ready.metal.lacking.sent_selectors - len(ready.metal.lacking.selectors),
                 "missing": list(ready.metal.lacking.selectors),
             },
             "imports": dict(taken.kinds),
+            "bound": [list(each) for each in taken.bound],
             "not_provided": [list(each) for each in taken.missing],
         }
     )
@@ -216,8 +200,8 @@ def _run_wheel(options: Options, console: Console) -> Result:
 def _print_wheel(ready: official.Official, taken: Inventory, console: Console, *, target: str) -> None:
     rows = [("wheel", ready.wheel.path.name), ("sha256", ready.wheel.sha256), ("Python", ready.interpreter.version)]
     rows += [(f"imports of macOS: {kind}", str(count)) for kind, count in taken.kinds.items()]
-    asked = ready.metal.lacking.asked_selectors
-    rows += [("selectors that it sends", f"{asked - len(ready.metal.lacking.selectors)} of {asked} implemented")]
+    sent = ready.metal.lacking.sent_selectors
+    rows += [("selectors that it sends", f"{sent - len(ready.metal.lacking.selectors)} of {sent} implemented")]
     console.table(("what", "value"), rows)
     for name, library in taken.missing:
         console.print(f"not provided: {name} of {library}")
@@ -255,7 +239,7 @@ def _print(built: Built, covered: Coverage, console: Console, *, options: Option
     if covered.missing:
         console.print(f"not implemented: {', '.join(covered.missing)}")
     console.print(
-        f"PyTorch {built.release.version} answers as on macOS {options.macos}; this is a rehearsal: "
+        f"PyTorch {built.release.version} answers as on macOS {options.system}; this is a rehearsal: "
         "a GPU's numbers, MPSGraph's own faults and timing do not show here"
     )
     words = [f"v{built.release.version}", *(("--source", str(options.source)) if options.source else ())]

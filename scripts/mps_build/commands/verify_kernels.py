@@ -34,22 +34,22 @@ from ..kernels.read.host_code import HostCode
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
 from ..kernels.report import document, exchange, page
-from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
-from .shared.trust import add_trust
+from .shared.options import add_inject, add_trust
+from .shared.wheels import find_installed, find_wheel
 
 TASK = ("inspection", 2)
 EXTRA = "kernels"
 DOCUMENT = (
     "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "
-    "kernels:array ?plant:string ?reason:string ?concurrency:object"
+    "kernels:array ?fault:string ?plant:string ?reason:string ?concurrency:object"
 )
 EXAMPLES = (
     "torch==2.15.0",
     "torch==2.15.0 --quick",
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl --op exp",
     "torch==2.13.0 --kernel 'hypot_*' --json kernels.json",
-    "torch==2.15.0 --kernel 'exp_dense_*' --plant fault.py:swapped",
+    "torch==2.15.0 --kernel 'exp_dense_*' --inject fault.py:swapped",
 )
 _SHOWN = 20
 KNOWN_ONLY = 11
@@ -74,7 +74,7 @@ class Options:
     quick: bool
     large: bool
     seed: int
-    plant: str | None
+    inject: str | None
     html: Path | None
     beside: tuple[Path, ...]
     accept: str | None
@@ -100,9 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--large", action="store_true", help="only tensors past 2**31 and 2**32 bytes and elements")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="other inputs (default: 0)")
-    parser.add_argument(
-        "--plant", metavar="FILE.py:NAME", help="a function from a kernel's LLVM IR to another: must be found"
-    )
+    add_inject(parser, "a function from a kernel's LLVM IR to another: must be found")
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="also write a page: findings, and errors by function and type"
     )
@@ -125,7 +123,7 @@ def run(options: Options, console: Console) -> Result:
     require_llvm()
     beside = [load_kernels(path) for path in options.beside]  # a wrong file is named before hours of work, not after
     require_linux()
-    plant = load_plant(str(expanded(options.plant))) if options.plant else None
+    plant = load_plant(str(expanded(options.inject))) if options.inject else None
     try:
         libraries, name, version, host = _libraries(options, console)
     except NoKernels as reason:
@@ -184,9 +182,9 @@ def _concluded(
     verdict, exit_code = document.verdict_of(rows)
     if exit_code == KNOWN_ONLY and options.accept == "known":
         exit_code = 0
-    if options.plant:
-        result["plant"] = _plant_result(rows)
-        exit_code = {"caught": 10, "missed": 0}.get(result["plant"], 2)
+    if options.inject:
+        result["fault"] = result["plant"] = _fault_result(rows)  # `plant`: its old name, written until 0.3
+        exit_code = {"caught": 10, "missed": 0}.get(result["fault"], 2)
     _print_tables(rows, console)
     if options.html is not None:
         write_whole(options.html, page.render([result, *beside]))
@@ -197,8 +195,8 @@ def _concluded(
     counted = Counter(row.outcome.replace("_", " ") for row in document.once(rows))
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
-    planted = f"; the planted fault was {result['plant'].replace('_', ' ')}" if options.plant else ""
-    console.print(f"{name}: {_SAID[verdict]} ({_share(rows)}){planted}", style="bold")
+    injected = f"; the injected fault was {result['fault'].replace('_', ' ')}" if options.inject else ""
+    console.print(f"{name}: {_SAID[verdict]} ({_share(rows)}){injected}", style="bold")
     return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
 
 
@@ -237,10 +235,9 @@ def _print_tables(rows: list[KernelRow], console: Console) -> None:
             console.print(f"{issue}: {link}")
 
 
-def _plant_result(rows: list[KernelRow]) -> str:
+def _fault_result(rows: list[KernelRow]) -> str:
     """Return caught, missed, not_exercised (it changed no kernel that ran), or error (its IR is not accepted)."""
-    planted = [row for row in rows if row.outcome != "skipped"]
-    outcomes = {row.outcome for row in planted}
+    outcomes = {row.outcome for row in rows if row.outcome != "skipped"}
     if outcomes & set(FOUND):
         return "caught"
     if outcomes & {"passed", "known"}:

@@ -17,29 +17,28 @@ asks the macOS wheel itself (docs/verify/official_wheel.md).
 from __future__ import annotations
 
 import argparse
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.records.device_record import Simulated
 from mps_build.common.result import Result
 from mps_build.verify import Verification, VerifyRequest
-from mps_build.verify.target.wheel_fit import name_wheel
+from mps_build.verify.device_suite import DeviceSuite
+from mps_build.verify.target.wheel import name_wheel
 
-from .shared.conclusion import concluded
-from .shared.numbers import amount, count, duration
-from .shared.torch_options import (
+from .shared.options import amount, count, duration
+from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
+from .shared.verification import (
     VerdictOptions,
     add_run_options,
     add_torch_options,
     add_verdict_options,
+    concluded,
     torch_fields,
     verdict_fields,
     words,
@@ -52,7 +51,7 @@ EXAMPLES = (
     "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --full --html report.html",
     "--python ~/venv/bin/python",
     "--python ~/venv/bin/python --device cpu --only issue-131750",
-    "--python ~/venv/bin/python --device cpu --plant fault.py:rounded",
+    "--python ~/venv/bin/python --device cpu --inject fault.py:rounded",
     "v2.6.0 --simulated --macos 14.4 --quick",
     "torch==2.15.0 --simulated --only issue-131750",
 )
@@ -61,7 +60,7 @@ _SEEDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(VerdictOptions):
+class Options(SimulationOptions, VerdictOptions):
     """What the command line says."""
 
     full: bool
@@ -78,9 +77,6 @@ class Options(VerdictOptions):
     suite: Path | None
     resume: Path | None
     simulated: bool
-    macos: str | None
-    source: Path | None
-    torch: Literal["debian", "built"] | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,11 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="a recipe's MPS host code on Linux (docs/verify/simulated.md), or a macOS wheel; rehearses",
     )
-    parser.add_argument("--macos", metavar="X.Y", help="the macOS that a simulated device answers as (default: 15.2)")
-    parser.add_argument("--source", metavar="TREE", type=Path, help="simulate your PyTorch tree (default: Debian's)")
-    parser.add_argument(
-        "--torch", choices=("debian", "built"), help="what stands below it on Linux, as `simulate` says"
-    )
+    add_simulation_options(parser)
     add_run_options(parser)
     add_verdict_options(parser)
 
@@ -126,17 +118,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     request = _request(options)
-    work = None
     if request.simulated is not None and request.simulated.official:
-        from mps_build.verify.official_suite import OfficialSuite  # needs what only a simulation needs
+        from mps_build.verify.simulated_suites import OfficialSuite  # needs what only a simulation needs
 
-        with OfficialSuite(request, request.simulated, wheel=_wheel_of(options)) as official:
+        with OfficialSuite(request, request.simulated, wheel=named_wheel(options.target or "")) as official:
             return concluded(Verification(request, console, official), options, console, command="verify_mps")
+    suite = DeviceSuite(request)
     if request.simulated is not None:
-        from mps_build.verify.simulated_suite import SimulatedSuite  # needs what only a simulation needs
+        from mps_build.verify.simulated_suites import SimulatedSuite  # needs what only a simulation needs
 
-        work = SimulatedSuite(request, request.simulated)
-    return concluded(Verification(request, console, work), options, console, command="verify_mps")
+        suite = SimulatedSuite(request, request.simulated)
+    return concluded(Verification(request, console, suite), options, console, command="verify_mps")
 
 
 def _request(options: Options) -> VerifyRequest:
@@ -199,31 +191,19 @@ def _simulated(options: Options) -> Simulated | None:
     }
     if wrong := [name for name, is_given in others.items() if is_given]:
         raise UsageError(f"{', '.join(wrong)} and --simulated exclude each other", hint="leave one of them out")
-    from mps_build.simulation.session import DEFAULT_MACOS, check_macos, choose_release
+    from mps_build.simulation.session import check_macos, choose_release
 
-    macos = options.macos or DEFAULT_MACOS
-    check_macos(macos)
-    if _names_wheel(options.target):
-        return Simulated(release=_release_of_wheel(options), macos=macos, official=True)
+    check_macos(options.system)
+    if names_wheel(options.target):
+        return Simulated(release=_release_of_wheel(options), macos=options.system, official=True)
     release = find_recipe(options.target).version
-    source = expanded(options.source).absolute() if options.source else None
-    chosen = choose_release(release, source=source, torch=options.torch)
+    chosen = choose_release(release, source=options.tree, torch=options.torch)
     return Simulated(
         release=release,
-        macos=macos,
-        source=str(source) if source else None,
+        macos=options.system,
+        source=str(options.tree) if options.tree else None,
         torch="built" if chosen.is_built else "debian",
     )
-
-
-def _names_wheel(target: str) -> bool:
-    """Whether it names a macOS wheel, where a recipe has a version or a path of its own."""
-    return target.endswith(".whl") or re.match(r"\s*torch\s*($|[^\w\s./-])", target, re.IGNORECASE) is not None
-
-
-def _wheel_of(options: Options) -> str:
-    target = options.target or ""
-    return str(expanded(Path(target)).absolute()) if target.endswith(".whl") else target.replace(" ", "")
 
 
 def _release_of_wheel(options: Options) -> str:
@@ -237,11 +217,11 @@ def _release_of_wheel(options: Options) -> str:
         "--torch": options.torch is not None,
         "--full": options.full,
         "--offline": options.offline,
-        "--plant": options.plant is not None,
+        "--inject": options.inject is not None,
     }
     if wrong := [name for name, is_given in given.items() if is_given]:
         raise UsageError(f"{', '.join(wrong)}: not for a macOS wheel on Linux", hint="leave it out")
-    wheel = _wheel_of(options)
+    wheel = named_wheel(options.target or "")
     if wheel.endswith(".whl"):
         return name_wheel(Path(wheel)).version
     try:

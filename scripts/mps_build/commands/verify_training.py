@@ -24,16 +24,15 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
 from mps_build.verify import Verification
-from mps_build.verify.training.training_request import TrainingRequest
-from mps_build.verify.training.training_verification import Training
-from mps_build.verify.training.workloads import PARTS
+from mps_build.verify.training.request import PARTS, TrainingRequest
+from mps_build.verify.training.suite import Training
 
-from .shared.conclusion import concluded
-from .shared.torch_options import (
+from .shared.verification import (
     VerdictOptions,
     add_run_options,
     add_torch_options,
     add_verdict_options,
+    concluded,
     torch_fields,
     verdict_fields,
     words,

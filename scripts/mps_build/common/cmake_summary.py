@@ -224,9 +224,9 @@ def _reason(
             return (), f"configured for {system}, not for macOS", None
         missing, reason, reason_id = _closed_gate(sdk, prose, cache)
         return missing, reason or "MPS is off and neither log nor cache says why", reason_id
-    stand_ins = _not_mpsgraph(cache)
-    if stand_ins:
-        return stand_ins, "CMake took MetalPerformanceShaders for MPSGraph, which is not there", None
+    other = _not_mpsgraph(cache)
+    if other:
+        return other, "CMake took MetalPerformanceShaders for MPSGraph, which is not there", None
     return (), "", None
 
 

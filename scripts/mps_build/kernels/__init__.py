@@ -7,18 +7,19 @@ docs/inspect/kernels_threats.md).
 
 A *family* is a folder of families/: what is known of kernels that belong together, older forms beside newer ones.
 
-- contracts.yaml: how each form is launched. A contract is matched by the kernel's own signature: the names of its
-  buffers in order (`arguments`), optionally its built-in arguments (`builtins`) and the types of single arguments
+- family.yaml, `contracts`: how each form is launched. A contract is matched by the kernel's own signature: the names of
+  its buffers in order (`arguments`), optionally its built-in arguments (`builtins`) and the types of single arguments
   (`types`), and the pattern of its name (`name`, families/shared/contracts.compile_pattern). No kernel has two.
 - binder.py: pure generators `(Kernel, Case) -> Iterator[Program]`, named by the contracts. Everything they need is in
   the two: `kernel.pack("params", {...})` fills a struct by the field names of this kernel's own metadata,
   `kernel.dtype("input")` gives an element type, `kernel.parts` the groups of the name's pattern, `case.values` seeded
   inputs, `case.companion(name)` another kernel of the library (the contract's `companions` name it beforehand).
-- references.yaml: what is right, as an expression of torch or a function of judge.py, which runs where torch is:
-  in float64 beside the CPU's own type, exact for integers and bools.
+- family.yaml, `references`: what is right, as an expression of torch or a function of judge.py, which runs where torch
+  is: in float64 beside the CPU's own type, exact for integers and bools.
+- family.yaml, `large`: what torch's host code does with large tensors (families/shared/large.py).
 
 A *program* (program/launch.py) is launches over Buffers and what must hold afterwards: `Same` (bits equal to the dense
-form), `Known` (exact bytes), `Reference` (a row of references.yaml).
+form), `Known` (exact bytes), `Reference` (of the family's references).
 
 Every program runs at least twice: forward with the buffers' ends at a protected page, and again under the checks of
 machine/checks.py: with their beginnings at one, other poison in outputs and threadgroup memory, other threadgroups

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from mps_build.build.mm.tree import MpsTree
-from mps_build.build.rehearsal.debian_source import SOURCES, DebianSource, debian_source
 from mps_build.common.errors import SourceError
+from mps_build.wheel_build.mm.tree import MpsTree
+from mps_build.wheel_build.rehearsal.debian_source import SOURCES, DebianSource, debian_source
 
 PATCHES = Path(__file__).parent / "patches"
 

@@ -26,7 +26,6 @@ _PYTHON = Path(__file__).resolve().parent / "python"
 _SOURCE = _PYTHON / "metal_source.py"
 # Of the session's own environment and of the caller's interpreter: a program's Python is another one.
 _NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD")
-DEFAULT_MACOS = "15.2"
 Torch = Literal["debian", "built"]
 _MACOS = re.compile(r"(\d{2})(\.\d{1,2})?")
 # MPS needs 12.3; a version of two parts says the second as well, one of one part is its first.

@@ -10,18 +10,14 @@ from mps_build.common.known_issues import as_suite_reads_them
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.device_record import Concurrency
 
-from .facts import judge_text_on
-from .known import summed_up, unmet
-from .suite.child import Limits
+from .record_builder import summed_up, unmet
+from .request import VerifyRequest
 from .suite.driver import run_suite
-from .suite.files import suite_files
-from .suite.jobs import Room, jobs_for
-from .suite.memory import default_limit_bytes, total_bytes
-from .suite.suite_request import SuiteRequest
+from .suite.request import Limits, Room, SuiteRequest, default_limit_bytes, jobs_for, suite_files, total_bytes
+from .target.diagnosis import judge_text_on
+from .target.environments import EnvironmentStore
 from .target.resolve import Target, prepare_target
-from .target.shop import Shop
-from .verify_request import VerifyRequest
-from .work import Setting
+from .verification import RunContext
 
 _SHOWN = 10
 
@@ -33,7 +29,7 @@ class DeviceSuite:
 
     def __init__(self, request: VerifyRequest) -> None:
         self.request = request
-        self.suite = request.suite or data_root() / "tests" / "device"
+        self.root = request.suite or data_root() / "tests" / "device"
         self.files: tuple[Path, ...] = ()
 
     def check(self) -> None:
@@ -42,27 +38,27 @@ class DeviceSuite:
         Raises:
             UsageError: no such suite or layer. Ids and operators the suite itself knows, once torch is there.
         """
-        self.files = suite_files(self.suite, self.request.layers)
+        self.files = suite_files(self.root, self.request.layers)
 
-    def make_target(self, shop: Shop) -> Target:
+    def make_target(self, store: EnvironmentStore) -> Target:
         """Return the Python under test, with pytest in it or beside it."""
-        return prepare_target(self.request, shop)
+        return prepare_target(self.request, store)
 
-    def run(self, setting: Setting) -> None:
+    def run(self, context: RunContext) -> None:
         """Run the cases in children.
 
         Raises:
             UsageError: the options choose no case.
         """
-        request, environ = self.request, setting.target.environ.variables
-        setting.draft.concurrency = together = self._concurrency(setting)
+        request, environ = self.request, context.target.environ.variables
+        context.builder.concurrency = together = self._concurrency(context)
         suite = SuiteRequest(
-            interpreter=setting.target.interpreter.executable,
+            interpreter=context.target.interpreter.executable,
             environ=with_share(environ, together.processes, cores=together.cores),
-            ini=self.suite / "pytest.ini",
+            ini=self.root / "pytest.ini",
             files=self.files,
             device=request.device,
-            folder=setting.folder,
+            folder=context.folder,
             limits=self.limits(),
             full=request.full,
             quick=request.quick,
@@ -73,27 +69,27 @@ class DeviceSuite:
             seed=request.seed,
             only=request.only,
             op=request.op,
-            plant=request.absolute_plant,
-            known=as_suite_reads_them(setting.known),
+            fault=request.absolute_fault,
+            known=as_suite_reads_them(context.known),
             jobs=together.processes,
             threads=together.threads,
         )
-        setting.console.started("Cases", unit="cases")
+        context.console.started("Cases", unit="cases")
         if suite.jobs > 1:
             threads = f"{suite.threads} thread{'s' if suite.threads != 1 else ''} each"
-            setting.console.line(f"{suite.jobs} processes, {threads}, on {together.cores} cores (--jobs N: so many)")
+            context.console.line(f"{suite.jobs} processes, {threads}, on {together.cores} cores (--jobs N: so many)")
         run_suite(
             suite,
-            judge_text=judge_text_on(setting.host, setting.draft.torch.version),
-            on_case=setting.on_case,
-            on_estimate=setting.on_estimate,
-            run=setting.run,
+            judge_text=judge_text_on(context.host, context.builder.torch.version),
+            on_case=context.on_case,
+            on_estimate=context.on_estimate,
+            run=context.run,
         )
-        setting.console.done()
-        self._sum_up(setting)
-        if setting.run.not_asked:
-            setting.run.notes.append(f"{setting.run.not_asked} cases were not asked: the time of --time was over")
-        if not setting.run.cases and not setting.run.refused:
+        context.console.done()
+        self._sum_up(context)
+        if context.run.not_asked:
+            context.run.notes.append(f"{context.run.not_asked} cases were not asked: the time of --time was over")
+        if not context.run.cases and not context.run.refused:
             chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
             raise UsageError(
                 f"no case has the id or dispatches {chosen or 'anything'}",
@@ -104,34 +100,34 @@ class DeviceSuite:
         """Return what a child may take."""
         return limits_of(self.request)
 
-    def _sum_up(self, setting: Setting) -> None:
+    def _sum_up(self, context: RunContext) -> None:
         """Say what the known issues came to."""
-        run, rows = setting.run, setting.known
+        run, rows = context.run, context.known
         if self.request.simulated is not None:
-            setting.draft.explanations = summed_up(run.cases, rows)
+            context.builder.explanations = summed_up(run.cases, rows)
         if self.request.is_whole and not (run.stopped or run.refused) and (found := unmet(run.cases, rows)):
-            setting.draft.unmet = found
+            context.builder.unmet = found
             more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             run.notes.append(f"known issues that no case met here: {', '.join(found[:_SHOWN])}{more}")
 
-    def _concurrency(self, setting: Setting) -> Concurrency:
+    def _concurrency(self, context: RunContext) -> Concurrency:
         device, cores = self.request.device, usable_cores()
-        own = 0 if device == "mps" else int(setting.draft.gpu.get("memory_bytes") or 0)
+        own = 0 if device == "mps" else int(context.builder.gpu.get("memory_bytes") or 0)
         room = Room(cores=cores, memory=total_bytes(), device_memory=own, is_cpu=device == "cpu")
-        threads = threads_set(setting.target.environ.variables)
-        jobs = jobs_of(self.request, room, is_resumed=bool(setting.run.cases), threads=threads)
+        threads = threads_set(context.target.environ.variables)
+        jobs = jobs_of(self.request, room, is_resumed=bool(context.run.cases), threads=threads)
         return Concurrency(cores=cores, processes=jobs, threads=threads or threads_for(jobs, cores=cores))
 
 
 def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False, threads: int | None = None) -> int:
     """Return how many processes run the suite: what was asked, or what there is room for.
 
-    A plant and a resumed run have one; so have a few cases, and those of --full, each of which needs much memory.
+    One where a fault is injected or a run is resumed; so have a few cases, and those of --full, which need much memory.
 
     Args:
         threads: how many each process has, where the user set it.
     """
-    if request.plant or is_resumed:
+    if request.fault or is_resumed:
         return 1
     if request.jobs is not None:
         return request.jobs

@@ -14,13 +14,12 @@ from mps_build.common.errors import HostError, MacosTooOld, MpsBuildError, MpsNo
 from mps_build.common.records.device_record import Python, Torch
 from mps_build.common.workspace import cache_folder, work_folder
 
-from .draft import Draft
-from .facts import judge_text_on, observe_host, recorded_line, simulated_host
+from .record_builder import RecordBuilder
+from .request import VerifyRequest
 from .target import diagnosis
-from .target.diagnosis import HostFacts, ProbeFacts
+from .target.diagnosis import HostFacts, ProbeFacts, judge_text_on, observe_host, recorded_line, simulated_host
+from .target.environments import EnvironmentStore
 from .target.resolve import Target, wanted_version
-from .target.shop import Shop
-from .verify_request import VerifyRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +33,22 @@ class Prepared:
 
 
 def prepare(
-    request: VerifyRequest, *, draft: Draft, folder: Path, console: Console, make_target: Callable[[Shop], Target]
+    request: VerifyRequest,
+    *,
+    builder: RecordBuilder,
+    folder: Path,
+    console: Console,
+    make_target: Callable[[EnvironmentStore], Target],
 ) -> Prepared:
-    """Look at the machine, make or find the Python under test, and ask its torch; the draft is told each thing found.
+    """Look at the machine, then at the Python under test and its torch; the builder takes in what is found.
 
     Raises:
-        MpsBuildError: one of them cannot be used; the draft holds what was found until then.
+        MpsBuildError: one of them cannot be used; the builder holds what was found until then.
     """
     host = observe_host(request.host_file)
     if request.python and request.host_file is None:
         host = replace(host, rosetta=None)  # that is said of our own Python; the probe asks the one under test
-    draft.host = host.document
+    builder.host = host.document
     if request.simulated is not None:
         host = simulated_host(host, macos=request.simulated.macos)
     if request.host_file is not None:
@@ -55,9 +59,9 @@ def prepare(
         refuse(diagnosis.host_obstacle(judged, request.device, wanted_version(request)))
         refuse(_only_recorded(request))
     with console.step("Prepare the Python under test"):
-        target = make_target(_shop(request, folder, console))
+        target = make_target(_store(request, folder, console))
     with console.step("Check torch and its device"):
-        facts = _ask_torch(request, target, draft, folder)
+        facts = _ask_torch(request, target, builder, folder)
         obstacle = diagnosis.torch_obstacle(facts, judged, request.device, judge_text_on(host, facts.torch))
         if obstacle is not None and request.simulated is not None and request.simulated.official:
             raise _ours(obstacle)
@@ -99,8 +103,8 @@ def _only_recorded(request: VerifyRequest) -> MpsBuildError | None:
     )
 
 
-def _shop(request: VerifyRequest, folder: Path, console: Console) -> Shop:
-    return Shop(
+def _store(request: VerifyRequest, folder: Path, console: Console) -> EnvironmentStore:
+    return EnvironmentStore(
         cache=cache_folder() / "verify",
         environ={**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"},
         log=folder / "pip.log",
@@ -111,11 +115,11 @@ def _shop(request: VerifyRequest, folder: Path, console: Console) -> Shop:
     )
 
 
-def _ask_torch(request: VerifyRequest, target: Target, draft: Draft, folder: Path) -> ProbeFacts:
+def _ask_torch(request: VerifyRequest, target: Target, builder: RecordBuilder, folder: Path) -> ProbeFacts:
     folder.mkdir(parents=True, exist_ok=True)
-    draft.target = target.document
-    draft.environment = {"kept": dict(target.environ.kept), "removed": dict(target.environ.removed)}
-    draft.python = Python(
+    builder.target = target.document
+    builder.environment = {"kept": dict(target.environ.kept), "removed": dict(target.environ.removed)}
+    builder.python = Python(
         executable=str(target.interpreter.executable),
         version=target.interpreter.version,
         machine=target.interpreter.machine,
@@ -125,6 +129,6 @@ def _ask_torch(request: VerifyRequest, target: Target, draft: Draft, folder: Pat
     )
     commit = facts.get("import", "commit")
     known = None if commit == "Unknown" else commit  # tools/generate_torch_version.py, outside of a clone
-    draft.torch = Torch(version=facts.torch, commit=known, wheel=target.wheel)
-    draft.gpu = {key: value for key, value in facts.stages.get("device", {}).items() if key != "stage"}
+    builder.torch = Torch(version=facts.torch, commit=known, wheel=target.wheel)
+    builder.gpu = {key: value for key, value in facts.stages.get("device", {}).items() if key != "stage"}
     return facts

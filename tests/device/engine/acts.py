@@ -1,10 +1,8 @@
-"""What many cases do on their device, and few combinations of their arguments."""
+"""What many cases do on their device."""
 
 from __future__ import annotations
 
-import itertools
-import random
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 import torch
 
@@ -48,8 +46,8 @@ def filled(module: torch.nn.Module, x: torch.Tensor) -> torch.nn.Module:
     with torch.no_grad():
         for number, one in enumerate([*module.parameters(), *module.buffers()]):
             if one.is_floating_point():
-                places = (torch.arange(one.numel(), device=x.device) + number) % 13
-                one.copy_((places / 13 - 0.45).view_as(one))
+                places = (torch.arange(one.numel()) + number) % 13
+                one.copy_((places / 13 - 0.45).view(one.shape))
     return module
 
 
@@ -74,47 +72,3 @@ def parameters_and_state(optimiser: torch.optim.Optimizer) -> list[Any]:
             counted = [float(state[key]) for key in sorted(state) if key in _COUNTERS]
             found.append([parameter, *kept, *counted])
     return found
-
-
-Row = Dict[str, Any]
-Factors = Dict[str, "tuple[Any, ...]"]
-# Combinations of which a row is chosen, drawn by a fixed seed where there are more.
-_SAMPLE = 400
-
-
-def covering(factors: Factors, allowed: Callable[[Row], bool] = lambda row: True) -> list[Row]:
-    """Return few rows: greedily, each takes as many pairs of values that no other has as it can.
-
-    >>> len(covering({"a": (1, 2), "b": (1, 2), "c": (1, 2)}))
-    4
-    """
-    every = list(itertools.product(*(range(len(values)) for values in factors.values())))
-    random.Random(0).shuffle(every)
-    named = ({key: values[place] for (key, values), place in zip(factors.items(), row)} for row in every)
-    pairs = zip(every, named)
-    rows = [
-        (row, set(itertools.combinations(enumerate(places), 2)))
-        for places, row in itertools.islice((one for one in pairs if allowed(one[1])), _SAMPLE)
-    ]
-    missing: set[Any] = set().union(*(met for _, met in rows))
-    chosen = []
-    while missing:
-        row, met = max(rows, key=lambda one: len(one[1] & missing))
-        chosen.append(row)
-        missing -= met
-    return chosen
-
-
-def label(row: Row) -> str:
-    """Return a row as a part of a case's id: a flag by its name, another value with it.
-
-    >>> label({"bias": True, "mask": None, "p": 2.0})
-    'bias-p=2.0'
-    """
-    parts = []
-    for name, value in row.items():
-        if value is True:
-            parts.append(name)
-        elif value is not None and value is not False:
-            parts.append(f"{name}={value}".replace(" ", "").replace(",", "x").replace("torch.", ""))
-    return "-".join(parts) or "plain"

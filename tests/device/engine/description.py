@@ -118,6 +118,7 @@ class Operator:
         floor: least scale of the bound; `wide_floor`: of wide values, whose products of hundreds may cancel.
         laid: the numbers of the operands that have a layout of their own; the others stay dense.
         act: stands in for the spellings. finish: makes comparable what is not unique (signs, orders).
+        without: names of transformations that say nothing of it, or that the CPU does not survive.
         dense_on_cpu: on the CPU what it takes has no steps: its library would write past its own memory.
     """
 
@@ -137,6 +138,7 @@ class Operator:
     layouts: tuple[str, ...] = LAID
     act: Callable[..., Any] | None = None
     finish: Callable[[Any], Any] | None = None
+    without: tuple[str, ...] = ()
     dense_on_cpu: bool = False
 
     @property

@@ -17,7 +17,10 @@ except ImportError:  # torch 1.12 has another interface: nothing is watched ther
 _WITHOUT_A_GRAPH = frozenset(
     {"_to_copy", "copy", "clone", "detach", "alias", "empty", "empty_like", "empty_strided", "new_empty", "set"}
     | {"new_empty_strided", "zeros", "zeros_like", "zero", "fill", "full", "ones", "ones_like", "new_zeros", "new_ones"}
-    | {"resize", "_local_scalar_dense", "lift_fresh", "_reshape_copy"}
+    | {"resize", "_local_scalar_dense", "lift_fresh", "_reshape_copy", "scalar_tensor", "_efficientzerotensor"}
+    # Questions about a tensor, and marks of the profiler.
+    | {"is_pinned", "is_set_to", "is_same_size", "_has_same_storage_numel", "_assert_async", "_linalg_check_errors"}
+    | {"_record_function_enter_new", "_record_function_exit", "_nnz", "is_coalesced", "equal"}
 )
 
 

@@ -82,8 +82,13 @@ class Transformation:
 
     def applies(self, operator: Operator) -> bool:
         """Say whether an operator can be used so."""
-        return bool(self.forms_of(operator)) and all(
-            any(name.startswith(start) and len(levels) > 1 for name, levels in operator.factors) for start in self.focus
+        return (
+            self.name not in operator.without
+            and bool(self.forms_of(operator))
+            and all(
+                any(name.startswith(start) and len(levels) > 1 for name, levels in operator.factors)
+                for start in self.focus
+            )
         )
 
     def forms_of(self, operator: Operator) -> tuple[str, ...]:

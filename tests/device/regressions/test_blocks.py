@@ -94,7 +94,7 @@ cases.add(
     "issue-128435",
     lambda weights, batches: [_encode(weights, ids, kept) for ids, kept, _ in batches],
     issue="128435",
-    make=_task(3, (7, 12)),
+    make=_task(3, (9, 12)),
     terms=2_000,
 )
 

@@ -92,8 +92,6 @@ cases.add("issue-92615", issue="92615", **_two_layers("LSTM", 4))
 cases.add("issue-92615-bidirectional", issue="92615", **_two_layers("LSTM", 4, bidirectional=True))
 # https://github.com/pytorch/pytorch/issues/94691: GRU outputs NaN
 cases.add("issue-94691", issue="94691", **_two_layers("GRU", 3))
-cases.add("issue-94691-bidirectional", issue="94691", **_two_layers("GRU", 3, bidirectional=True))
-cases.add("issue-94691-rnn", issue="94691", **_two_layers("RNN", 1))
 
 
 @cases.case(

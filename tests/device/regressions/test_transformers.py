@@ -125,7 +125,7 @@ def _model_and_batch(d: Any) -> Any:
     issue="82707",
     terms=DEEP,
     factor=FAR,
-    make=lambda d: (draw_weights(d), [draw_batch(d, rows=3 + d.k, length=n) for n in (12, 7, 12)]),
+    make=lambda d: (draw_weights(d), [draw_batch(d, rows=4 + d.k, length=n) for n in (12, 7, 12)]),
 )
 def _logits_at_three_padded_lengths(weights: Any, batches: Any) -> Any:
     return [logits(weights, ids, types, mask) for ids, types, mask, _ in batches]
@@ -186,7 +186,9 @@ def _adamw(weights: Any, batches: Any, *, transposed: bool, **options: Any) -> A
 
 
 def _steps(d: Any) -> Any:
-    return draw_weights(d, layers=1, width=16, inner=32), [draw_batch(d, rows=4 + d.k, length=8) for _ in range(2)]
+    """Of few shapes: without foreach each of them is a graph for each operation of a step."""
+    weights = draw_weights(d, layers=1, vocab=16, width=16, inner=16, length=16)
+    return weights, [draw_batch(d, rows=4 + d.k, length=8, vocab=16) for _ in range(2)]
 
 
 # Adam divides by the root of the second moment: after one step every element moves by lr whatever its gradient,

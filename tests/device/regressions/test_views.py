@@ -91,7 +91,7 @@ def _offset_views(x: Any) -> Any:
 
 # https://github.com/pytorch/pytorch/issues/95323: view fixes: uint8 view kernels, non-zero offset gathering, fill_
 # with offset, slicing 2nd dim
-for _dtype in DTYPES:
+for _dtype in (torch.bool, torch.int64, torch.float16):
     cases.add(
         f"issue-95323-{str(_dtype)[6:]}",
         _offset_views,

@@ -42,7 +42,7 @@ def _judge_places(drawn: Any) -> None:
     assert bool(((got - places).abs() < 30).all()), "an element was drawn with another one's parameter"
 
 
-for _name in ("gapped", "transposed_columns", "expanded_rows", "six", "element", "empty"):
+for _name in ("gapped", "transposed_columns", "expanded_rows", "empty"):
     for _form in ("both", "chance"):
         add_random_check(cases, f"random-tensors-{_form}-{_name}", _by_place(_name, _form), _judge_places)
 
@@ -144,8 +144,8 @@ def _judge_choices(replacement: bool) -> Any:
     return judge
 
 
-for _rows in (0, 1, 3, 60):
-    for _count, _replacement in ((1, False), (9, False), (25, False), (9, True), (2500, True)):
+for _rows in (0, 3, 60):
+    for _count, _replacement in ((1, False), (25, False), (9, True), (2500, True)):
         for _transposed in (False, True) if _rows == 3 else (False,):
             add_random_check(
                 cases,
@@ -153,6 +153,20 @@ for _rows in (0, 1, 3, 60):
                 _chosen(_rows, _count, _replacement, _transposed),
                 _judge_choices(_replacement),
             )
+
+
+@cases.check("neural-attention-dropout", since="2.1", may_be_missing=True)
+def _attention_drops_its_weights_one_by_one(bench: Any) -> None:
+    with bench.device_run() as run:
+        torch.manual_seed(3)
+        q = torch.zeros(4, 8, 64, 16, device=run.device)
+        v = torch.ones(4, 8, 64, 16, device=run.device)
+        y = F.scaled_dot_product_attention(q, q, v, dropout_p=0.25).cpu().clone()
+        still = F.scaled_dot_product_attention(q, q, v, dropout_p=0.0).cpu().clone()
+    assert torch.allclose(still, torch.ones_like(still), atol=1e-5), "without dropout the weights do not sum to one"
+    assert abs(float(y.mean()) - 1) < 0.02, f"mean {float(y.mean()):.3f}: what is kept is not scaled"
+    deviation = float(y[..., 0].std())
+    assert 0.04 < deviation < 0.12, f"deviation {deviation:.3f}: weights are not dropped one by one"
 
 
 # Dropout: what is kept is scaled, what is dropped has no gradient; whole channels where channels are dropped.
@@ -189,8 +203,8 @@ def _judge_dropout(name: str, p: float) -> Any:
 
 
 for _dtype in (torch.float32, torch.float16, torch.bfloat16):
-    for _p in (0.0, 0.1, 0.9):
-        for _number, _shape in enumerate(((3000,), (3, 4, 5, 6, 11))):
+    for _p in (0.0, 0.1, 0.9) if _dtype == torch.float32 else (0.1,):
+        for _number, _shape in enumerate(((3000,), (3, 4, 5, 6, 11)) if _dtype == torch.float32 else ((3000,),)):
             add_random_check(
                 cases,
                 f"random-dropout-{_p}-{_number}-{str(_dtype)[6:]}",
@@ -198,6 +212,8 @@ for _dtype in (torch.float32, torch.float16, torch.bfloat16):
                 _judge_dropout("dropout", _p),
             )
     for _name, _shape in (("dropout1d", (20, 30, 5)), ("dropout2d", (20, 30, 3, 5)), ("dropout3d", (20, 30, 2, 3, 2))):
+        if _dtype != torch.float32 and _name != "dropout2d":
+            continue
         add_random_check(
             cases, f"random-{_name}-{str(_dtype)[6:]}", _dropped(_name, 0.4, _shape, _dtype), _judge_dropout(_name, 0.4)
         )

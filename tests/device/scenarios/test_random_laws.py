@@ -62,15 +62,14 @@ def _judged(generator: Generator, shapes: Any, dtype: torch.dtype) -> Any:
 
 for _generator in GENERATORS:
     for _dtype in _generator.dtypes[:2]:
-        for _number, _shape in enumerate((SHAPES[0], SHAPES[4]) if _dtype == _generator.dtypes[0] else SHAPES[4:5]):
-            cases.add(
-                f"random-{_generator.name}-{short(_dtype)}-{len(_shape)}d{_number}",
-                _judged(_generator, (_shape,), _dtype),
-                check=True,
-                may_be_missing=True,
-                since="2.0",
-                devices=_generator.devices,
-            )
+        cases.add(
+            f"random-{_generator.name}-{short(_dtype)}",
+            _judged(_generator, SHAPES[4:5], _dtype),
+            check=True,
+            may_be_missing=True,
+            since="2.0",
+            devices=_generator.devices,
+        )
     if _generator.name in ("randn", "rand", "uniform_", "normal_", "bernoulli_", "randint", "dropout"):
         for _label, _shape in (("large", LARGE), ("deep", DEEP)):
             cases.add(

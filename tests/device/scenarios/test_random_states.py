@@ -7,10 +7,9 @@ from typing import Any, Callable
 import torch
 
 from engine import Cases
-from engine.random_numbers import GENERATORS, add_random_check
+from engine.random_numbers import GENERATORS, SHAPES, add_random_check
 
 cases = Cases("scenarios")
-SHAPE = (7, 5, 9)
 
 
 def _backend(device: torch.device) -> Any:
@@ -44,7 +43,7 @@ def _judge_repeats(drawn: Any) -> None:
 
 
 for _generator in GENERATORS[::2]:
-    for _number, _shape in enumerate((SHAPE,)):
+    for _number, _shape in enumerate(SHAPES[4:5]):
         add_random_check(
             cases,
             f"random-seed-{_generator.name}-{_number}",
@@ -52,21 +51,6 @@ for _generator in GENERATORS[::2]:
             _judge_repeats,
             devices=_generator.devices,
         )
-
-_OWN: dict[str, Callable[[torch.device, torch.Generator], torch.Tensor]] = {
-    "randn": lambda d, g: torch.randn(SHAPE, device=d, generator=g),
-    "rand": lambda d, g: torch.rand(SHAPE, device=d, generator=g),
-    "randint": lambda d, g: torch.randint(0, 1000, SHAPE, device=d, generator=g),
-    "randperm": lambda d, g: torch.randperm(211, device=d, generator=g),
-    "normal": lambda d, g: torch.normal(0.0, 1.0, SHAPE, device=d, generator=g),
-    "normal_": lambda d, g: torch.zeros(SHAPE, device=d).normal_(generator=g),
-    "uniform_": lambda d, g: torch.zeros(SHAPE, device=d).uniform_(generator=g),
-    "exponential_": lambda d, g: torch.zeros(SHAPE, device=d).exponential_(generator=g),
-    "bernoulli": lambda d, g: torch.bernoulli(torch.full(SHAPE, 0.5, device=d), generator=g),
-    "bernoulli_": lambda d, g: torch.zeros(SHAPE, device=d).bernoulli_(0.5, generator=g),
-    "random_": lambda d, g: torch.zeros(SHAPE, device=d).random_(0, 1000, generator=g),
-    "multinomial": lambda d, g: torch.multinomial(torch.ones(50, device=d), 300, True, generator=g),
-}
 
 
 def _by_generator(draw: Any) -> Any:
@@ -97,10 +81,6 @@ def _judge_generators(drawn: Any) -> None:
     assert torch.equal(two, two_there), "another generator with this state gives other numbers"
     for late in (two, other, default):
         assert not torch.equal(one, late), "two draws are equal"
-
-
-for _name, _draw in _OWN.items():
-    add_random_check(cases, f"random-generator-{_name}", _by_generator(_draw), _judge_generators)
 
 
 _COUNT = 97
@@ -179,6 +159,8 @@ def _judged(drawn: Any) -> None:
 
 for _name, _draw in _DRAWN.items():
     add_random_check(cases, f"random-stream-{_name}", _streams(_draw), _judged)
+for _name in ("rand", "randn", "randint", "randperm", "normal-means", "bernoulli", "multinomial", "exponential_"):
+    add_random_check(cases, f"random-generator-{_name}", _by_generator(_DRAWN[_name]), _judge_generators)
 
 
 def _forked(draw: Any) -> Callable[[torch.device], Any]:

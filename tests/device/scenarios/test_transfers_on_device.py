@@ -144,8 +144,8 @@ def _small_writes(x: torch.Tensor, y: torch.Tensor, offset: int, step: int) -> A
     return answers, reads, [attempt(lambda: view(x)[places]), attempt(lambda: values[mask]), values.tolist()]
 
 
-for _dtype in _SMALL:
-    for _offset, _step in ((1, 1), (2, 3)):
+for _number, _dtype in enumerate(_SMALL):
+    for _offset, _step in (((1, 1), (2, 3))[_number % 2],):
         cases.add(
             f"transfer-small-view-{short(_dtype)}-{_offset}-{_step}",
             lambda x, y, offset=_offset, step=_step: _small_writes(x, y, offset, step),

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import IO, cast
 
 import pytest
-from mps_build.build.shown_step import shown_step
 from mps_build.common.console import Console
 from mps_build.common.receipts import Ledger, StepResult
 from mps_build.common.standard_streams import GuardedStream, OutputLost
+from mps_build.wheel_build.pipeline import shown_step
 from rich.console import Console as RichConsole
 
 

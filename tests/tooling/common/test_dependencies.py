@@ -11,11 +11,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.wheel_build.steps.finish_wheel import check_delocate
 from packaging.markers import Marker
 from packaging.requirements import Requirement
-from source_trees import PACKAGE, source_trees, statements, walk
+from repository import PACKAGE, source_trees, statements, walk
 
 tomllib = pytest.importorskip("tomllib", reason="Python 3.11 and newer read TOML")
 

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import pytest
 from mps_build.commands.shared.catalogue import COMMANDS
-from source_trees import PACKAGE, source_trees
+from repository import PACKAGE, source_trees
 
 Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from document_schemas import SCHEMAS, faults
+from documents import SCHEMAS, faults
 from jsonschema import Draft202012Validator
 from mps_build import __version__
 from mps_build.cli import main

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.build.rehearsal.whole.differences import compared
-from mps_build.build.rehearsal.whole.parity import WholeParity
-from mps_build.build.rehearsal.whole.parity_page import parity_page
+from documents import html_fault, markdown_fault, rendered, svg_fault, what_acts
 from mps_build.cli import main
 from mps_build.commands.shared.generated import generated_files
 from mps_build.common.records.benchmark import BenchmarkRecord, load_benchmark
@@ -21,7 +19,8 @@ from mps_build.publish.fleet.regressions import decide, look_at_build, look_at_r
 from mps_build.verify.bisection import report as bisection
 from mps_build.verify.bisection.state import State
 from mps_build.verify.reports import bars, benchmark_page, html, markdown, repro
-from strict_documents import html_fault, markdown_fault, rendered, svg_fault, what_acts
+from mps_build.wheel_build.rehearsal.whole.comparing import parity_page
+from mps_build.wheel_build.rehearsal.whole.parity import WholeParity, compared
 
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests" / "recorded"
@@ -138,7 +137,7 @@ def of_builds() -> Documents:
             wheel="torch-2.6.0+rehearsal.linux.whl",
             command="nox -s rehearse -- v2.6.0 --darwin --wheel",
             findings=[{"level": "warning", "rule": "M12", "member": EVIL, "evidence": EVIL}],
-            stand_ins={"onnx": 3},
+            fakes={"onnx": 3},
             missing=["distributed"],
         ),
     )
@@ -266,7 +265,7 @@ def test_a_broken_document_is_seen(check: Check, broken: str, said: str) -> None
 
 
 def test_the_pages_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from index_clients import TORCH, publish, wheel
+    from http_servers import TORCH, publish, wheel
 
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))

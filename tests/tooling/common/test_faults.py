@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from http_servers import dripping, served
 from mps_build import cli
 from mps_build.commands import matrix
 from mps_build.common import process
@@ -36,7 +37,6 @@ from mps_build.common.workspace import Workspace
 from mps_build.inspection.audit import audit_installed, audit_wheel
 from pydantic import BaseModel
 from small_wheels import write_wheel
-from strange_server import dripping, served
 
 LINUX = pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc and /dev/full")
 WHEEL = "torch-2.15.0-cp313-cp313-macosx_14_0_arm64.whl"

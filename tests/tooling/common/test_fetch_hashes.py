@@ -11,17 +11,17 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from http_servers import Act, index_of, page, served
 from mps_build import cli
 from mps_build.common.errors import BuildEnvironmentError, RefusedForSafety, SourceError, UsageError
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.wheels.download import fetch_wheel
 from mps_build.common.wheels.pip_call import EXECUTED, LIMITS, certificate_fault, limited_pip
 from mps_build.verify.bisection.versions import Index, Venvs
-from mps_build.verify.target import fetched_wheel, kept_environment, resolve
+from mps_build.verify.target import environments, resolve, wheel
+from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import describe_interpreter
-from mps_build.verify.target.shop import Shop
 from small_wheels import write_wheel
-from strange_server import Act, index_of, page, served
 
 FILE = "torch-2.15.0-cp313-cp313-macosx_14_0_arm64.whl"
 ANY = "torch-2.15.0-py3-none-any.whl"
@@ -125,8 +125,8 @@ def stop(*arguments: object, **options: object) -> Path:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command ends where it has its wheel; pip is ours, since a venv of its own takes seconds."""
-    own = lambda shop: (*limited_pip(sys.executable, limits=shop.limits), "--no-input")  # noqa: E731
-    monkeypatch.setattr(fetched_wheel, "own_pip", own)
+    own = lambda store: (*limited_pip(sys.executable, limits=store.limits), "--no-input")  # noqa: E731
+    monkeypatch.setattr(wheel, "own_pip", own)
     monkeypatch.setattr(resolve, "make_environment", stop)
     monkeypatch.setattr("mps_build.commands.verify_kernels.read_libraries", stop)
     monkeypatch.setattr("mps_build.commands.op_coverage.facts_of_wheel", stop)
@@ -181,10 +181,10 @@ def test_neither_does_what_a_torch_requires(tmp_path: Path, monkeypatch: pytest.
     act = index_of("pytest", "pytest-9.0-py3-none-any.whl", lambda handler: page(handler, data))
     with served(act) as (address, _):
         environ = {**ENVIRON, "PIP_INDEX_URL": f"{address}/simple"}
-        shop = Shop(cache=tmp_path / "shop", environ=environ, log=tmp_path / "log", reporter=Told())
-        pip = (*limited_pip(sys.executable, limits=shop.limits), "download", "-d", str(tmp_path / "to"))
+        store = EnvironmentStore(cache=tmp_path / "store", environ=environ, log=tmp_path / "log", reporter=Told())
+        pip = (*limited_pip(sys.executable, limits=store.limits), "download", "-d", str(tmp_path / "to"))
         with pytest.raises(RefusedForSafety, match=r"gives no sha256 of pytest-9\.0"):
-            kept_environment._install("Install x", pip, ("pytest",), shop)
+            environments._install("Install x", pip, ("pytest",), store)
 
 
 @pytest.fixture
@@ -219,13 +219,13 @@ def test_a_bad_certificate_is_called_that(
             fetch(tmp_path, Told(), runs=False)
         assert "PIP_CERT" in str(caught.value.hint)
 
-        own = lambda shop: (*limited_pip(sys.executable, limits=shop.limits), "--no-input")  # noqa: E731
-        monkeypatch.setattr(fetched_wheel, "own_pip", own)
+        own = lambda store: (*limited_pip(sys.executable, limits=store.limits), "--no-input")  # noqa: E731
+        monkeypatch.setattr(wheel, "own_pip", own)
         environ = {**ENVIRON, "PIP_INDEX_URL": f"{address}/simple", "PIP_RETRIES": "0"}
-        shop = Shop(cache=tmp_path / "shop", environ=environ, log=tmp_path / "log", reporter=Told())
+        store = EnvironmentStore(cache=tmp_path / "store", environ=environ, log=tmp_path / "log", reporter=Told())
         python = describe_interpreter(Path(sys.executable), environ=environ)
         with pytest.raises(BuildEnvironmentError, match=r"certificate of 127\.0\.0\.1 is not accepted: self.signed"):
-            fetched_wheel.fetch_wheel("torch==2.15.0", python, shop)
+            wheel.fetch_wheel("torch==2.15.0", python, store)
         assert asked == []
 
 

@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from http_servers import Act, dripping, dripping_head, endless, index_of, listing, packed, page, patience, served
 from mps_build.common.errors import SourceError
 from mps_build.common.process import Command, CommandFailed, capture
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.wheels.download import FetchedWheel, fetch_wheel
 from mps_build.common.wheels.pip_call import Limits, limited_pip, run_pip
 from small_wheels import write_wheel
-from strange_server import Act, dripping, dripping_head, endless, index_of, listing, packed, page, patience, served
 
 FILE = "torch-2.15.0-cp313-cp313-macosx_14_0_arm64.whl"
 SMALL = Limits(window_seconds=1.0, page_bytes=1 << 16, body_bytes=1 << 20, total_seconds=60.0)

@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from entry import environ
 from mps_build.common.foreground import run_in_foreground
 from mps_build.common.process import Command
-from waiting import wait_until
+from processes import environ, wait_until
 
 TOOL = """\
 import sys

@@ -6,17 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
+from fuzzed_json import KINDS
 from fuzzing import SEED, TARGETS, Target, mutated, run
-from json_mutations import KINDS
-from sandboxes import WHY_NOT
+from processes import why_no_sandbox
 
 INPUTS = 40
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_whatever_is_read_ends_with_an_answer_or_an_error_of_ours(target: str, tmp_path: Path) -> None:
-    if target == "bitcode" and WHY_NOT:
-        pytest.skip(f"no process can be closed here: {WHY_NOT}")
+    if target == "bitcode" and why_no_sandbox():
+        pytest.skip(f"no process can be closed here: {why_no_sandbox()}")
     inputs = 5 if target == "commands" else INPUTS  # whole commands, several to an input
     figures = run(TARGETS[target](), tmp_path, inputs=inputs)
 
@@ -27,7 +27,7 @@ def test_whatever_is_read_ends_with_an_answer_or_an_error_of_ours(target: str, t
 
 def test_the_inputs_that_are_mutated_are_read_as_they_are(tmp_path: Path) -> None:
     for name, target in TARGETS.items():
-        if name == "bitcode" and WHY_NOT:
+        if name == "bitcode" and why_no_sandbox():
             continue
         for seed, data in target().seeds.items():
             if seed not in ("attestation", "benchmark"):

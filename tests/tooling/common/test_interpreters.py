@@ -1,4 +1,4 @@
-"""The Python of a build, among stand-ins that say what those of Homebrew, conda and pyenv say."""
+"""The Python of a build, among fakes that say what those of Homebrew, conda and pyenv say."""
 
 from __future__ import annotations
 

@@ -15,11 +15,13 @@ import pytest
 from mps_build.cli import main
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
-from mps_build.common.recipe.locks import choose_files, lock_fault, make_lock, render_lock
+from mps_build.common.recipe.locks import Chosen, choose_files, for_python, lock_fault, lock_of, make_lock, render_lock
 from mps_build.common.recipe.model import Recipe
+from packaging.requirements import Requirement
 from rows import for_each
 
-LOCKED = tuple((recipe, python) for recipe in all_recipes() if recipe.build_requirements for python in recipe.pythons)
+RECIPES = tuple(recipe for recipe in all_recipes() if recipe.build_requirements)
+LOCKED = tuple((recipe, python) for recipe in RECIPES for python in recipe.pythons)
 
 
 def _package(*wheels: str, sdist: bool = False) -> dict[str, Any]:
@@ -90,31 +92,62 @@ def test_a_package_that_a_mac_cannot_install_is_refused() -> None:
 
 
 def test_a_lock_tells_whether_it_is_fresh_stale_edited_or_missing() -> None:
-    requirements = ("numpy==2.1.0",)
-    text = render_lock([choose_files(_package(*MAC_AND_LINUX), "3.13")], requirements=requirements, python="3.13")
+    requirements, pythons = ("numpy==2.1.0",), ("3.13",)
+    text = render_lock({"3.13": [choose_files(_package(*MAC_AND_LINUX), "3.13")]}, requirements=requirements)
 
-    assert lock_fault(text, requirements, "3.13") is None
-    assert "stale" in str(lock_fault(text, ("numpy==2.1.1",), "3.13"))
-    assert "stale" in str(lock_fault(text, requirements, "3.13t"))
-    assert "edited by hand" in str(lock_fault(text.replace("2.1.0", "2.1.9"), requirements, "3.13"))
-    assert "edited by hand" in str(lock_fault(text + "evil==1\n", requirements, "3.13"))
-    assert "missing" in str(lock_fault(None, requirements, "3.13"))
-    assert "stale" in str(lock_fault("numpy==2.1.0\n", requirements, "3.13"))
+    assert lock_fault(text, requirements, pythons) is None
+    assert "stale" in str(lock_fault(text, ("numpy==2.1.1",), pythons))
+    assert "stale" in str(lock_fault(text, requirements, ("3.13", "3.13t")))
+    assert "edited by hand" in str(lock_fault(text.replace("2.1.0", "2.1.9"), requirements, pythons))
+    assert "edited by hand" in str(lock_fault(text + "evil==1\n", requirements, pythons))
+    assert "missing" in str(lock_fault(None, requirements, pythons))
+    assert "stale" in str(lock_fault("numpy==2.1.0\n", requirements, pythons))
 
 
-@for_each(LOCKED, name=lambda row: row[0].lock_name(row[1]))
-def test_every_recipe_has_a_fresh_lock_for_each_python(recipe: Recipe, python: str) -> None:
-    text = (locks_root() / recipe.lock_name(python)).read_text()
+def _chosen(version: str, *, name: str = "numpy", lacking: tuple[str, ...] = ()) -> Chosen:
+    return Chosen(name=name, version=version, hashes=("0" * 64, version.rjust(64, "1")[:64]), lacking=lacking)
 
-    assert lock_fault(text, recipe.build_requirements, python) is None
+
+def test_each_python_takes_its_own_version_out_of_one_lock() -> None:
+    everywhere = _chosen("6", name="pyyaml")
+    there = {
+        "3.9": (_chosen("1"), everywhere),
+        "3.10": (_chosen("2"), everywhere),
+        "3.13": (_chosen("3"), everywhere),
+        "3.13t": (_chosen("3"), _chosen("6", name="pyyaml", lacking=("macOS arm64",))),
+    }
+    text = render_lock(there, requirements=())
+
+    for python, packages in there.items():
+        mine = for_python(text, python)
+        names = re.findall(r"^(\S+)==(\S+) \\$", mine, re.MULTILINE)
+        assert names == [(package.name, package.version) for package in packages]
+        assert ("# no wheel for macOS arm64: built from" in mine) is (python == "3.13t")
+
+
+def test_versions_that_no_marker_can_tell_apart_are_refused() -> None:
+    with pytest.raises(BuildEnvironmentError, match="takes another version than its neighbours"):
+        render_lock({"3.13": [_chosen("1")], "3.13t": [_chosen("2")]}, requirements=())
+    with pytest.raises(BuildEnvironmentError, match="takes another version than its neighbours"):
+        render_lock({"3.9": [_chosen("1")], "3.10": [_chosen("2")], "3.11": [_chosen("1")]}, requirements=())
+
+
+@for_each(RECIPES, name=lambda recipe: recipe.lock_name)
+def test_every_recipe_has_a_fresh_lock_that_pip_reads(recipe: Recipe) -> None:
+    text = (locks_root() / recipe.lock_name).read_text()
+
+    assert lock_fault(text, recipe.build_requirements, recipe.pythons) is None
     assert "://" not in text, "a lock stores no address of an index"
     for block in re.sub(r"\\\n\s*", "", text).splitlines():
-        assert block.startswith("#") or re.fullmatch(r"[a-z0-9-]+==\S+( --hash=sha256:[0-9a-f]{64})+", block), block
+        if not block.startswith("#"):
+            requirement, *hashes = block.split(" --hash=sha256:")
+            assert Requirement(requirement).specifier
+            assert hashes and all(re.fullmatch(r"[0-9a-f]{64} ?", each) for each in hashes), block
 
 
-@for_each(LOCKED, name=lambda row: row[0].lock_name(row[1]))
+@for_each(LOCKED, name=lambda row: f"{row[0].name} {row[1]}")
 def test_what_is_built_from_source_finds_its_own_build_requirements_in_the_lock(recipe: Recipe, python: str) -> None:
-    text = (locks_root() / recipe.lock_name(python)).read_text()
+    text = lock_of(recipe, python).text
 
     if "built from the source distribution" in text:
         sources = re.findall(r"^# no wheel for macOS.*\n(\S+)==", text, re.MULTILINE)
@@ -127,7 +160,7 @@ def test_every_lock_holds_what_a_build_imports() -> None:
     for recipe, python in LOCKED:
         if recipe.source.kind == "embedded":
             continue
-        text = (locks_root() / recipe.lock_name(python)).read_text()
+        text = "\n" + lock_of(recipe, python).text
         wanted = {"numpy", "pyyaml", "typing-extensions", "cmake", "ninja", "build"}
         wanted |= {"scikit-build-core"} if recipe.backend == "scikit-build-core" else {"setuptools", "wheel"}
         assert all(f"\n{name}==" in text for name in wanted), (recipe.name, python)
@@ -136,18 +169,18 @@ def test_every_lock_holds_what_a_build_imports() -> None:
 def test_check_names_each_lock_that_is_not_as_the_recipes_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "locks"
     shutil.copytree(locks_root(), folder)
-    (folder / "v2.6.0-py3.12.txt").unlink()
-    (folder / "v2.6.0-py3.11.txt").write_text("numpy==1\n")
-    (folder / "v9.9.9-py3.1.txt").write_text("numpy==1\n")
+    (folder / "v2.6.0.txt").unlink()
+    (folder / "v2.7.1.txt").write_text("numpy==1\n")
+    (folder / "v9.9.9.txt").write_text("numpy==1\n")
     monkeypatch.setattr("mps_build.commands.lock.locks_root", lambda: folder)
 
     assert main("lock", ["--check", "--json", str(tmp_path / "out.json")]) == 2
 
     faults = json.loads((tmp_path / "out.json").read_text())["faults"]
     assert {name: fault.split(":")[0] for name, fault in faults.items()} == {
-        "v2.6.0-py3.12.txt": "is missing",
-        "v2.6.0-py3.11.txt": "is stale",
-        "v9.9.9-py3.1.txt": "is left over",
+        "v2.6.0.txt": "is missing",
+        "v2.7.1.txt": "is stale",
+        "v9.9.9.txt": "is left over",
     }
 
 
@@ -157,24 +190,30 @@ def test_only_missing_and_stale_locks_are_made_and_left_over_ones_removed(
     folder = tmp_path / "locks"
     shutil.copytree(locks_root(), folder)
     recipe = find_recipe("2.6")
-    kept = (folder / "v2.6.0-py3.10.txt").read_text()
-    (folder / "v2.6.0-py3.12.txt").unlink()
-    (folder / "v9.9.9-py3.1.txt").write_text("numpy==1\n")
+    kept = (folder / "v2.7.1.txt").read_text()
+    (folder / "v2.6.0.txt").unlink()
+    (folder / "v9.9.9.txt").write_text("numpy==1\n")
     monkeypatch.setattr("mps_build.commands.lock.locks_root", lambda: folder)
-    asked: list[str] = []
+    made: list[str] = []
 
-    def made(requirements: tuple[str, ...], python: str) -> str:
-        asked.append(python)
-        return render_lock([], requirements=requirements, python=python)
+    def resolved(requirements: tuple[str, ...], python: str) -> tuple[Chosen, ...]:
+        made.append(python)
+        return (_chosen("1"),)
 
-    monkeypatch.setattr("mps_build.commands.lock.make_lock", made)
+    monkeypatch.setattr("mps_build.common.recipe.locks.resolve", resolved)
 
     assert main("lock", []) == 0
 
-    assert asked == ["3.12"]
-    assert lock_fault((folder / "v2.6.0-py3.12.txt").read_text(), recipe.build_requirements, "3.12") is None
-    assert (folder / "v2.6.0-py3.10.txt").read_text() == kept
-    assert not (folder / "v9.9.9-py3.1.txt").exists()
+    assert made == list(recipe.pythons)
+    assert lock_fault((folder / "v2.6.0.txt").read_text(), recipe.build_requirements, recipe.pythons) is None
+    assert (folder / "v2.7.1.txt").read_text() == kept
+    assert not (folder / "v9.9.9.txt").exists()
+
+
+def test_a_lock_that_a_new_one_makes_says_who_made_it() -> None:
+    assert render_lock({"3.13": [_chosen("1")]}, requirements=()).startswith(
+        "# Made by `nox -s lock`, for Python 3.13,"
+    )
 
 
 def test_without_uv_the_hint_names_the_session_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,15 +221,14 @@ def test_without_uv_the_hint_names_the_session_that_has_it(monkeypatch: pytest.M
     monkeypatch.setattr("mps_build.common.recipe.locks.find_spec", lambda name: None)
 
     with pytest.raises(BuildEnvironmentError, match="uv is needed") as caught:
-        make_lock(["six"], "3.12")
+        make_lock(["six"], ("3.12",))
 
     assert "nox -s lock" in str(caught.value.hint)
 
 
 @pytest.mark.slow
 def test_a_lock_installs_on_this_machine(tmp_path: Path) -> None:
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    lock = locks_root() / find_recipe("2.6").lock_name(python)
+    lock = locks_root() / find_recipe("2.6").lock_name
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     pip = [str(tmp_path / "venv/bin/python"), "-m", "pip", "install", "-q", "--require-hashes", "-r", str(lock)]
 
@@ -205,9 +243,9 @@ def test_a_lock_installs_on_this_machine(tmp_path: Path) -> None:
 def test_uv_resolves_for_a_mac_and_an_impossible_requirement_is_told() -> None:
     requirements = ["numpy==2.1.0", "pyyaml"]
 
-    text = make_lock(requirements, "3.13t")
+    text = make_lock(requirements, ("3.13", "3.13t"))
 
-    assert lock_fault(text, requirements, "3.13t") is None
+    assert lock_fault(text, requirements, ("3.13", "3.13t")) is None
     assert "\nnumpy==2.1.0 \\\n" in text
     with pytest.raises(BuildEnvironmentError, match=r"no versions fit Python 3\.15"):
-        make_lock(["numpy==99"], "3.15")
+        make_lock(["numpy==99"], ("3.15",))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.cli import main
-from mps_build.commands.shared.nightly_options import chosen_nightly
+from mps_build.commands.shared.wheels import chosen_nightly
 from mps_build.common.errors import BuildEnvironmentError, SourceError, UsageError
 from mps_build.common.wheels import download
 from mps_build.common.wheels.download import MACOS_PLATFORM
@@ -103,7 +103,7 @@ def test_what_does_not_go_together_is_said(
 def test_verify_mps_asks_for_the_nightly_of_this_python(
     tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Up to the wheel: what is in it is a stand-in that no Python can import."""
+    """Up to the wheel: what is in it is a fake that no Python can import."""
     tag = OURS.replace(".", "")
     platform = "macosx_11_0_arm64" if sys.platform == "darwin" else "manylinux_2_17_x86_64"
     nightly = write_wheel(index, torch_files(), name=f"torch-{NEWEST}-cp{tag}-cp{tag}-{platform}.whl")
@@ -113,7 +113,7 @@ def test_verify_mps_asks_for_the_nightly_of_this_python(
 
     monkeypatch.setattr(resolve, "make_environment", stop)
     monkeypatch.setattr(
-        "mps_build.verify.target.fetched_wheel.own_pip", lambda _: (sys.executable, "-m", "pip")
+        "mps_build.verify.target.wheel.own_pip", lambda _: (sys.executable, "-m", "pip")
     )  # making our own takes 5 s
     status = main(
         "verify_mps", ["--nightly", "--index", str(index), "--device", "cpu", "--record", str(tmp_path / "r")]

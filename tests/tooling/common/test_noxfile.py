@@ -34,7 +34,7 @@ class _NewCommandFailed(Exception):
 
 @pytest.fixture(name="noxfile", scope="module")
 def _noxfile() -> Iterator[types.ModuleType]:
-    """The noxfile, loaded with a stand-in for nox: its sessions are plain functions then, by name in `sessions`."""
+    """The noxfile, loaded with a fake of nox: its sessions are plain functions then, by name in `sessions`."""
     nox = types.ModuleType("nox")
     sessions: dict[str, Callable[..., None]] = {}
 

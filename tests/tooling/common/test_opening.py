@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from index_clients import TAG, wheel
+from http_servers import TAG, wheel
 from mps_build.cli import main
 from mps_build.common.errors import TreeInUse, UsageError
 from mps_build.common.files import copy_whole, write_whole
@@ -22,8 +22,8 @@ from mps_build.common.process import Command, capture, run_logged
 from mps_build.common.workspace import Workspace
 from mps_build.common.writable import refusal
 from mps_build.verify.bisection.state import load_state
-from mps_build.verify.target.fetched_wheel import sha256_of
-from waiting import LONGEST_SECONDS
+from mps_build.verify.target.wheel import sha256_of
+from processes import LONGEST_SECONDS
 
 WHEEL = f"torch-2.6.0-{TAG}.whl"
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from entry import entry, environ
 from mps_build.common.recipe.catalogue import find_recipe
+from processes import entry, environ
 
 pytestmark = pytest.mark.slow
 

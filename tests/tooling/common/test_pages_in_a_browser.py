@@ -12,8 +12,7 @@ from pages_of_real_size import verification, write_pages
 
 pytestmark = pytest.mark.browser
 
-STAND_INS = Path(__file__).parents[1] / "stand_ins"
-FAULTS = (STAND_INS / "page_faults.js").read_text(encoding="utf-8")
+FAULTS = (Path(__file__).parents[1] / "fixtures" / "page_faults.js").read_text(encoding="utf-8")
 CASES = len(verification().cases)  # those of --quick
 SCREENS = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
 

@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from documents import rendered
 from mps_build import cli
-from mps_build.build.mm.diagnostics import Diagnostic
 from mps_build.commands.check_mm import annotation
 from mps_build.common.console import Console
 from mps_build.common.page import whole_page
@@ -26,9 +26,9 @@ from mps_build.common.plain_text import (
     with_code,
 )
 from mps_build.common.standard_streams import guarded_streams
+from mps_build.wheel_build.mm.diagnostics import Diagnostic
 from rich.console import Console as RichConsole
 from rows import for_each
-from strict_documents import rendered
 
 STEERING = {
     "escape": "\x1b[2J",

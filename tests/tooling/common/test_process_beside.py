@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.process import Command, beside
-from waiting import wait_until
+from processes import wait_until
 
 
 def test_a_program_beside_a_block_is_waited_for(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_page_that_says_it_never_ran_on_a_mac_is_linked_above_everything_els
 
 
 def test_the_picture_of_a_page_is_one_that_this_version_wrote() -> None:
-    """`tests/tooling/stand_ins/browser.py` renews it, and leaves in it what the page says of its writer."""
+    """`tests/tooling/fakes/browser.py` renews it, and leaves in it what the page says of its writer."""
     with Image.open(ROOT / "docs" / "images" / "report.png") as picture:
         assert f"Written by mps-build {__version__} " in picture.info["Comment"]
 

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from git_history import git, repository
 from jsonschema import Draft202012Validator
-from mps_build.build.editable import watched
-from mps_build.build.planning import plan
 from mps_build.cli import main
 from mps_build.commands.matrix import run
 from mps_build.commands.shared.generated import schemas
@@ -33,6 +31,8 @@ from mps_build.common.recipe.defaults import DEFAULTS
 from mps_build.common.recipe.meaning import as_yaml, changes, record
 from mps_build.common.recipe.model import Recipe
 from mps_build.publish.fleet.changed_recipes import changed_recipes
+from mps_build.wheel_build.editable import watched
+from mps_build.wheel_build.planning import plan
 from rich.console import Console as RichConsole
 
 RECIPES = all_recipes()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.build.patches.file import read_patch
 from mps_build.cli import main
 from mps_build.commands.shared.generated import between_marks, generated_files, schemas
 from mps_build.common import strict_yaml
@@ -26,6 +25,7 @@ from mps_build.common.recipe.catalogue import (
 )
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.recipe.support_table import support_table
+from mps_build.wheel_build.patches.file import read_patch
 from packaging.version import Version
 
 V2_6 = recipes_root() / "v2.6.0.yaml"

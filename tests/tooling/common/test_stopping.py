@@ -16,8 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from entry import environ
-from waiting import LONGEST_SECONDS, wait_until
+from processes import LONGEST_SECONDS, environ, wait_until
 
 # The step's program: two descendants, one in a group of its own and one whose parent has ended; each writes its pid.
 PROGRAM = """\

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzzed_commands import CALLS, command_seeds, run_command
-from json_mutations import VALUES
+from fuzzed_json import CALLS, VALUES, command_seeds, run_command
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import load_json, parse_json, to_json
 from mps_build.common.recipe.model import Recipe

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from cheap_calls import CALLS, lay_out
-from entry import SCRIPTS, entry, environ
 from mps_build.common.errors import UsageError
 from mps_build.common.faults import machine_fault
 from mps_build.common.home import expanded
+from processes import SCRIPTS, entry, environ
 
 ODD = os.fsdecode(b"caf\xe9 \xff\x1b[31m|`x")
-STAND_INS = Path(__file__).parents[1] / "stand_ins"
+FAKES = Path(__file__).parents[1] / "fakes"
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
 Results = dict[str, tuple[int, str]]
 
@@ -29,14 +29,14 @@ def _run(argv: list[str], *, cwd: Path, env: dict[str, str]) -> subprocess.Compl
 
 
 def _run_all(folder: Path, places: dict[Path, str], redirect: str = "", **variables: str) -> dict[Path, Results]:
-    """Return what every command did in each place, which has surroundings of run_all.py; all in one process."""
+    """Return what every command did in each place, which has surroundings of cheap_calls.py; all in one process."""
     for place in places:
         place.mkdir(exist_ok=True)
         lay_out(place)
-    given = {**environ(PYTHONPATH=f"{SCRIPTS}{os.pathsep}{STAND_INS}"), "MPS_BUILD_CACHE": "set", **variables}
+    given = {**environ(PYTHONPATH=f"{SCRIPTS}{os.pathsep}{FAKES}"), "MPS_BUILD_CACHE": "set", **variables}
     command = f'exec "$@" {redirect or ">/dev/null"}'
     words = [f"{names}={place}" for place, names in places.items()]
-    argv = ["sh", "-c", command, "sh", sys.executable, str(STAND_INS / "run_all.py"), *words]
+    argv = ["sh", "-c", command, "sh", sys.executable, str(FAKES / "cheap_calls.py"), *words]
     ran = _run(argv, cwd=folder, env=given)
     assert ran.returncode == 0, ran.stderr.decode()[-2000:]
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))

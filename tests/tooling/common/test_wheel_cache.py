@@ -13,15 +13,14 @@ import time
 from pathlib import Path
 
 import pytest
-from entry import environ
+from http_servers import dripping, index_of, served
 from mps_build.common.errors import UsageError
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.wheels import download
 from mps_build.common.wheels.cache import WheelCache, file_digest, own_folder
 from mps_build.common.wheels.download import FetchedWheel, fetch_wheel
+from processes import LONGEST_SECONDS, environ, wait_until
 from small_wheels import write_wheel
-from strange_server import dripping, index_of, served
-from waiting import LONGEST_SECONDS, wait_until
 
 FILE = "torch-2.15.0-cp313-cp313-macosx_14_0_arm64.whl"
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from macs import specimens
 from mps_build.cli import main
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.scrubbing.identity import Identity
 from mps_build.host.recordings.adoption import adopt as read_recording
 from mps_build.host.recordings.adoption import expectation_of, recording_in
 from mps_build.host.recordings.scrub import left_over, scrub
-from specimen_judge import specimens
 
 ADOPTED = Path(__file__).parents[2] / "recorded" / "hosts"
 TALKATIVE = """\

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from macs import specimens
 from mps_build.cli import main
 from mps_build.host.macos.known_tool_errors import KNOWN_TOOL_ERRORS
 from mps_build.host.probes.table import PROBES
-from specimen_judge import specimens
 
 ONE_ANSWER = {"probes": [{"argv": ["sw_vers", "-productVersion"], "stdout": "15.6.1\n", "stderr": "", "exit": 0}]}
 HOSTS = {row["id"]: row for row in specimens("hosts")}

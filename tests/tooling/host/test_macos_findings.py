@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from mps_build.build.steps.check_host import check_host
+from macs import (
+    MAC,
+    METAL_MISSING,
+    XCODE_26,
+    Probe,
+    all_recipes,
+    answered,
+    find_recipe,
+    findings_of,
+    host_of,
+    hosts,
+)
 from mps_build.common.errors import HostError
 from mps_build.host.host import observe
 from mps_build.host.macos.parsers import parse_probe
@@ -14,18 +25,7 @@ from mps_build.host.recordings.recording import RecordedProbe, Recording, record
 from mps_build.host.requirements.buildability import buildability_of, unlocked_by
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.toolchain import xcode_toolchain
-from recorded_probes import (
-    HOSTS,
-    MAC,
-    METAL_MISSING,
-    XCODE_26,
-    Probe,
-    all_recipes,
-    answered,
-    find_recipe,
-    findings_of,
-    host_of,
-)
+from mps_build.wheel_build.planning import check_host
 
 
 def test_variables_and_headers_that_would_leak_are_named() -> None:
@@ -54,7 +54,7 @@ def test_jobs_follow_the_memory_and_the_cores() -> None:
 
 
 def test_check_host_tells_every_reason_at_once_and_what_fixes_each() -> None:
-    recording = recording_of(next(row for row in HOSTS if row["id"].startswith("vmware")), name="x")
+    recording = recording_of(next(row for row in hosts() if row["id"].startswith("vmware")), name="x")
     with pytest.raises(HostError) as raised:
         check_host(find_recipe("v2.9.1"), RecordedProber(recording))
 
@@ -66,7 +66,7 @@ def test_check_host_tells_every_reason_at_once_and_what_fixes_each() -> None:
 
 
 def test_a_guest_may_build_and_the_host_goes_into_the_build_environment() -> None:
-    recording = recording_of(next(row for row in HOSTS if row["id"].startswith("tart")), name="x")
+    recording = recording_of(next(row for row in hosts() if row["id"].startswith("tart")), name="x")
     host = check_host(find_recipe("v2.9.1"), RecordedProber(recording))
 
     assert xcode_toolchain(host).variables["DEVELOPER_DIR"] == "/Applications/Xcode.app/Contents/Developer"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from macs import specimens
 from mps_build.host.macos.commands import calls_of
 from mps_build.host.macos.parsers import parse_probe
-from specimen_judge import specimens
 
 DEVELOPER = "/Applications/Xcode.app/Contents/Developer"
 INTEL = """\

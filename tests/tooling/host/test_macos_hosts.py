@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from macs import CLT, MAC, METAL_MISSING, PROVED, XCODE_26, answered, find_recipe, findings_of, host_of, hosts, under
 from mps_build.common.errors import UsageError
 from mps_build.host.host import observe
 from mps_build.host.macos.known_tool_errors import BY_ID, COMMANDS, KNOWN_TOOL_ERRORS
@@ -16,19 +17,6 @@ from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
 from mps_build.host.requirements.way import USUAL
 from mps_build.host.requirements.xcode import choose_xcode
-from recorded_probes import (
-    CLT,
-    HOSTS,
-    MAC,
-    METAL_MISSING,
-    PROVED,
-    XCODE_26,
-    answered,
-    find_recipe,
-    findings_of,
-    host_of,
-    under,
-)
 
 # What any host is judged by; a recipe adds blockers of its own.
 BLOCKERS = (
@@ -43,7 +31,7 @@ WARNINGS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("row", HOSTS, ids=lambda row: row["id"])
+@pytest.mark.parametrize("row", hosts(), ids=lambda row: row["id"])
 def test_recorded_host_has_exactly_the_stated_blockers_and_warnings(row: dict[str, Any]) -> None:
     host = observe(RecordedProber(recording_of(row, name=row["id"])))
     findings = inspect(host, find_recipe(row["wheel"]["torch"]))
@@ -54,22 +42,22 @@ def test_recorded_host_has_exactly_the_stated_blockers_and_warnings(row: dict[st
     assert {key: host.document()[key] for key in expect} == expect
 
 
-@pytest.mark.parametrize("row", HOSTS, ids=lambda row: row["id"])
+@pytest.mark.parametrize("row", hosts(), ids=lambda row: row["id"])
 def test_recipes_have_the_floor_that_the_recorded_wheels_have(row: dict[str, Any]) -> None:
     assert find_recipe(row["wheel"]["torch"]).mps_floor == row["wheel"]["macos_floor"]
 
 
 def test_every_blocker_and_warning_of_a_host_comes_up_with_what_fixes_it() -> None:
     seen: dict[str, Finding] = {}
-    hosts = [(row["probes"], row["wheel"]["torch"]) for row in HOSTS]
-    hosts.append(
+    given = [(row["probes"], row["wheel"]["torch"]) for row in hosts()]
+    given.append(
         (
             [answered("xcode-select", "-p", stderr=f"xcode-select: error: {_phrase('no_active_developer_directory')}")],
             "2.6",
         )
     )
-    hosts.append(([answered("pmset", "-g", "therm", stdout="\tCPU_Speed_Limit \t= 54\n")], "2.6"))
-    for probes, torch in hosts:
+    given.append(([answered("pmset", "-g", "therm", stdout="\tCPU_Speed_Limit \t= 54\n")], "2.6"))
+    for probes, torch in given:
         seen |= {name: f for name, f in findings_of(probes, torch).items() if f.level in ("blocker", "warning")}
 
     for name in (*BLOCKERS, *WARNINGS):

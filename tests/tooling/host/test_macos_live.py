@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mps_build.build.steps.check_host import check_host
+from macs import specimens
 from mps_build.cli import main
 from mps_build.common.errors import HostError
 from mps_build.common.process import Command, capture
@@ -24,8 +24,8 @@ from mps_build.host.probes.table import LEAKS, METAL_PROOF, Probe
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.requirements.xcode import choose_xcode
 from mps_build.host.toolchain import xcode_toolchain
-from specimen_judge import specimens
-from waiting import LONGEST_SECONDS
+from mps_build.wheel_build.planning import check_host
+from processes import LONGEST_SECONDS
 
 OLD, NEW = "/Applications/Xcode_15.2.app", "/Applications/Xcode 26.5.app"
 CHOSEN = "/Library/Developer/CommandLineTools"

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 import pytest
+from macs import faults_of, lies_of, specimens
 from mps_build.host.macos.known_tool_errors import BY_ID
 from mps_build.host.macos.parsers import parse_probe
 from rows import for_each
-from specimen_judge import faults_of, lies_of, specimens
 
 ALL = specimens("xcode", "system")
 FOREIGN = "Last login: Tue Nov 3 09:12:44 on ttys001\n+ set -e\nwarning: using cached settings of 26.1 (17B55)\n"

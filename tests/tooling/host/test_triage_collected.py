@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_dress import COLLECTORS
+from hostile_logs import COLLECTORS
 from mps_build.common import strict_yaml
 from mps_build.common.logs.relays import infer_prefix
 from mps_build.common.logs.text import meant_lines

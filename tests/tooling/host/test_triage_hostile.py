@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_dress import COLLECTORS
+from hostile_logs import COLLECTORS, attacks
 from mps_build.cli import main
 from mps_build.common import strict_yaml
 from mps_build.common.logs import thinning
@@ -24,7 +24,6 @@ from mps_build.host.triage import classify_device_text, explain
 from mps_build.host.triage.device_texts import load_table
 from mps_build.host.triage.rules import load_catalogue
 from mps_build.host.triage.tools.read import read_tool_output
-from worst_case import attacks
 
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests" / "recorded"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_dress import COLLECTORS
+from hostile_logs import COLLECTORS
 from mps_build.common import strict_yaml
 from mps_build.host.macos.known_tool_errors import BY_ID
 from mps_build.host.triage import Explained, WrittenBy, explain, judge, render, render_device_text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from mps_build.build.steps.check_host import check_host
 from mps_build.common.errors import HostError
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.host.host import Host, observe
@@ -15,6 +14,7 @@ from mps_build.host.recordings.recording import RecordedProbe, Recording
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.requirements.way import way_to_build
+from mps_build.wheel_build.planning import check_host
 
 CLT = "/Library/Developer/CommandLineTools"
 NO_TOOLS = (

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entry import entry, environ
 from mps_build import cli
 from mps_build.inspection.audit import audit_wheel
 from mps_build.inspection.audit.render import fact_rows, finding_lines, verdict_line
+from processes import entry, environ
 from small_wheels import torch_files, write_wheel
 
 

@@ -14,7 +14,7 @@ from mps_build.common.sarif import SarifResult, sarif
 from mps_build.kernels.report import exchange
 from small_wheels import torch_files, write_wheel
 
-SCHEMA = Path(__file__).parents[1] / "stand_ins" / "sarif_schema.json"
+SCHEMA = Path(__file__).parents[1] / "fixtures" / "sarif_schema.json"
 COUNTS = {"kernels": 4, "compiled": 4, "bound": 4, "run": 4}
 
 

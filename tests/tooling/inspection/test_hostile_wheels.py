@@ -10,8 +10,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
-from hostile_wheels import ATTACKS
-from limited_audit import audit_within
+from hostile_wheels import ATTACKS, audit_within
 from mps_build.inspection.audit import audit_wheel
 from small_wheels import torch_files, write_wheel
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from mps_build.inspection.coverage.model import ByHand, Facts, from_document
 from mps_build.inspection.coverage.rules import classify, compare, compare_kernels, count, gaps
-from small_coverage import facts, recorded, statuses
+from small_records import facts, recorded, statuses
 
 
 def test_the_order_is_the_dispatchers_own_kernel_then_composites_then_the_fallback() -> None:

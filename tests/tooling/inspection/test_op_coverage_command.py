@@ -18,7 +18,7 @@ from mps_build.common.records.device_record import Case, Record, Torch, write_re
 from mps_build.inspection.coverage.measured import measure
 from mps_build.inspection.coverage.rules import classify
 from mps_build.inspection.coverage.tree import NEEDED, facts_of_tree
-from small_coverage import RECORDED, operator, recorded
+from small_records import RECORDED, operator, recorded
 
 
 def record(*cases: Case, device: str = "mps") -> Record:

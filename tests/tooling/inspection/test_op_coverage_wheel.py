@@ -10,7 +10,7 @@ from mps_build.inspection.coverage.hand_registrations import read_registrations
 from mps_build.inspection.coverage.headers import read_headers
 from mps_build.inspection.coverage.rules import classify
 from mps_build.inspection.coverage.wheel import Compiled, facts_of_wheel
-from small_coverage import operator, statuses
+from small_records import operator, statuses
 
 REGISTRATIONS = """
 #define OURS(NAME) m.impl(#NAME, TORCH_FN(NAME##_mps))

@@ -26,7 +26,7 @@ from mps_build.kernels.families.shared.contracts import (
     match_kernel,
 )
 from mps_build.kernels.judge.references import load_references
-from mps_build.kernels.program.errors import NotBound
+from mps_build.kernels.program.launch import NotBound
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.metadata import Metadata, parse_metadata
 from mps_build.kernels.read.wheel import read_libraries

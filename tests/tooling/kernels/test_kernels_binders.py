@@ -24,7 +24,8 @@ from mps_build.kernels.families.shared.contracts import (
     match_kernel,
 )
 from mps_build.kernels.judge.references import load_references
-from mps_build.kernels.program.launch import Program, Step, memory_of
+from mps_build.kernels.machine.shift import raised
+from mps_build.kernels.program.launch import Buffer, Growth, Program, Step, memory_of
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.metadata import Argument, Field, Metadata
 from rows import for_each
@@ -88,6 +89,52 @@ def test_a_contract_launches_its_kernel_with_arguments_that_fit(release: str, na
     assert any(step.kernel == name for program in programs for step in program.steps)
     for step in (step for program in programs for step in program.steps):
         _check_fits(_kernels(release)[step.kernel], step)
+    for program in programs:
+        if program.growth is not None:
+            _check_grows(program.growth, program.steps[0])
+
+
+def _check_grows(growth: Growth, step: Step) -> None:
+    """What a binder says of growth names memory and constants of its launch, and numbers that are within them."""
+    memory = memory_of(step)
+    assert {*growth.bytes, *growth.values, *growth.results} <= set(memory)
+    for key, words in growth.words.items():
+        assert all(at + size <= len(step.arguments[key]) for at, size, _ in words), key  # type: ignore[arg-type]
+    for key, words in {**growth.values, **growth.results}.items():
+        assert all(at + size <= memory[key].size for at, size, _ in words), key
+
+
+def test_the_first_of_the_groups_of_rows_grows_and_every_row_keeps_its_group() -> None:
+    """Trying does not find it: the ends of all groups grow with the rows. The form of tiles is found by trying."""
+    release = next(each for each, names in RECORDED["chosen"].items() if "grouped_mm_rows_half_bm32_u32" in names)
+    tiles = _kernels(release)["grouped_mm_rows_half_bm32_u32"]
+    few = match_kernel("grouped_mm_few_rows_half_u32", tiles.metadata)
+    assert few is not None and few.contract is not None and tiles.contract is not None
+    case = Case(values=Values(0, few.name), kernels={few.name: few}, references=load_references(), version=release)
+
+    programs = list(find_binder(few.contract.binder)(few, case))
+
+    for program in programs:
+        (step,) = program.steps
+        assert program.growth is not None
+        _check_grows(program.growth, step)
+        ends, moved = (raised(_offsets(step), program.growth.values["offsets"], units) for units in (0, 5))
+        assert [b - a for a, b in zip(ends[::4], moved[::4], strict=True)] == [5] * (len(ends) // 4)
+        ((at, size, by),) = program.growth.words["params"]
+        assert by == 1 and int.from_bytes(_constant(step, "params")[at : at + size], "little") == step.grid[1]
+    assert all(program.growth is None for program in _programs(release, tiles.name, 0))
+
+
+def _offsets(step: Step) -> bytes:
+    value = step.arguments["offsets"]
+    assert isinstance(value, Buffer)
+    return value.data
+
+
+def _constant(step: Step, name: str) -> bytes:
+    value = step.arguments[name]
+    assert isinstance(value, bytes)
+    return value
 
 
 def _check_fits(kernel: Kernel, step: Step) -> None:

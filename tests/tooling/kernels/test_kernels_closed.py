@@ -27,8 +27,7 @@ from mps_build.kernels.execution import fork_server
 from mps_build.kernels.execution.closed import Ended, Machine, OurFault, Reader
 from mps_build.kernels.execution.sandbox import SandboxUnavailable
 from mps_build.kernels.machine.left import BadReport
-from mps_build.kernels.program.errors import WrongBinding
-from mps_build.kernels.program.launch import Program, Step, input_buffer, output_buffer
+from mps_build.kernels.program.launch import Program, Step, WrongBinding, input_buffer, output_buffer
 from small_kernels import bitcode, compiled, doubled
 
 LENGTHS = struct.Struct("<IQ")

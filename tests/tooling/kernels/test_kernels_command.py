@@ -21,13 +21,12 @@ from mps_build.cli import main
 from mps_build.common.cores import usable_cores
 from mps_build.kernels.execution import worker
 from mps_build.kernels.execution.examine import examine
-from sandboxes import needs_sandbox
 from small_kernels import GRID, air, bitcode, buffer, builtin, wheel
 
-pytestmark = needs_sandbox
+pytestmark = pytest.mark.sandbox
 
 # An interpreter without torch: says a version, and answers every question about a reference with an error.
-_STAND_IN = """\
+_FAKE_PYTHON = """\
 #!{python}
 import json, os, socket, struct, sys
 if sys.argv[1] == "-c":
@@ -63,10 +62,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _surroundings(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in = tmp_path / "python"
-    stand_in.write_text(_STAND_IN.format(python=sys.executable))
-    stand_in.chmod(0o755)
-    monkeypatch.setenv("MPS_BUILD_TORCH_PYTHON", str(stand_in))
+    fake = tmp_path / "python"
+    fake.write_text(_FAKE_PYTHON.format(python=sys.executable))
+    fake.chmod(0o755)
+    monkeypatch.setenv("MPS_BUILD_TORCH_PYTHON", str(fake))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(cache))
 
 

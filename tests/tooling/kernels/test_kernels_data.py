@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import UsageError
 from mps_build.inspection.malformed import Malformed
-from mps_build.kernels.execution import selection, verify_all, written
+from mps_build.kernels.execution import examine, selection, verify_all
 from mps_build.kernels.execution.verify_all import KernelRow
-from mps_build.kernels.families.shared.contracts import find_binder, load_contracts
+from mps_build.kernels.families.shared.contracts import find_binder, load_contracts, load_families
 from mps_build.kernels.families.shared.pack import pack_argument
 from mps_build.kernels.judge import known
 from mps_build.kernels.judge.references import load_references
 from mps_build.kernels.program import values
 from mps_build.kernels.program.dtypes import DTYPES
-from mps_build.kernels.program.errors import WrongBinding
-from mps_build.kernels.program.launch import View, output_buffer
+from mps_build.kernels.program.launch import View, WrongBinding, output_buffer
 from mps_build.kernels.read.library import Function, Library, parse_library
 from mps_build.kernels.read.metadata import parse_metadata
 from mps_build.kernels.read.wheel import read_libraries
@@ -86,6 +85,7 @@ def test_every_contract_has_a_binder_and_patterns_that_name_what_companions_use(
 
 def test_a_row_with_axes_stands_for_one_of_every_combination(tmp_path: Path) -> None:
     row = """
+contracts:
 - each: [[{a: ""}, {a: alpha_}], [{form: wide, types: {x: uint}}, {form: tall, types: {}}]]
   family: f_${a}${form}
   arguments: out
@@ -95,7 +95,7 @@ def test_a_row_with_axes_stands_for_one_of_every_combination(tmp_path: Path) -> 
   companions: ["{op}_${a}dense"]
 """
     (tmp_path / "f").mkdir()
-    (tmp_path / "f" / "contracts.yaml").write_text(row)
+    (tmp_path / "f" / "family.yaml").write_text(row)
 
     rows = load_contracts(tmp_path)
 
@@ -103,7 +103,8 @@ def test_a_row_with_axes_stands_for_one_of_every_combination(tmp_path: Path) -> 
     assert [each.companions for each in rows] == [("{op}_dense",)] * 2 + [("{op}_alpha_dense",)] * 2
     assert [each.types for each in rows] == [{"x": "uint"}, {}] * 2
     assert rows[3].pattern.fullmatch("add_tall") and not rows[3].pattern.fullmatch("add_wide")
-    (tmp_path / "f" / "contracts.yaml").write_text(row.replace("${form}", "${shape}"))
+    (tmp_path / "f" / "family.yaml").write_text(row.replace("${form}", "${shape}"))
+    load_families.cache_clear()
     load_contracts.cache_clear()
     with pytest.raises(KeyError, match="shape"):
         load_contracts(tmp_path)
@@ -127,7 +128,7 @@ def test_every_reference_is_an_expression_or_a_function_of_the_judge_and_never_b
 @pytest.mark.parametrize("row", ["{ulp: 1}", '{expr: "x", function: cast}'])
 def test_a_reference_that_says_neither_or_both_is_an_error(tmp_path: Path, row: str) -> None:
     (tmp_path / "odd").mkdir()
-    (tmp_path / "odd" / "references.yaml").write_text(f"odd: {row}\n")
+    (tmp_path / "odd" / "family.yaml").write_text(f"references: {{odd: {row}}}\n")
 
     with pytest.raises(ValueError, match="odd: a row says"):
         load_references(tmp_path)
@@ -151,9 +152,9 @@ def test_bytes_between_the_elements_of_a_view_must_stay() -> None:
     content = bytearray(b"\xa5" * 12)
     content[0:4] = content[6:10] = b"\1\2\3\4"
 
-    assert written.gap_changed([view], bytes(content), 0xA5) is None
+    assert examine.gap_changed([view], bytes(content), 0xA5) is None
     content[4] = 0
-    assert written.gap_changed([view], bytes(content), 0xA5) == 4
+    assert examine.gap_changed([view], bytes(content), 0xA5) == 4
 
 
 def _library(*names: str) -> Library:

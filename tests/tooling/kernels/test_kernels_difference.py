@@ -14,7 +14,6 @@ from mps_build.cli import main
 from mps_build.kernels.code import compiler
 from mps_build.kernels.code.body import Body, body_of, kernel_name
 from mps_build.kernels.code.text import split_module
-from sandboxes import needs_sandbox
 from small_kernels import GRID, air, bitcode, buffer, builtin, wheel
 
 TEXT = air(
@@ -150,7 +149,7 @@ def _compared(left: Path, right: Path, tmp_path: Path, *more: str) -> dict[str, 
     return found
 
 
-@needs_sandbox
+@pytest.mark.sandbox
 def test_the_command_lists_same_changed_new_and_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left = {"kept": _module("kept"), "edited": _module("edited"), "removed": _module("removed")}
     right = {"kept": _module("kept", value="renamed"), "edited": _module("edited", 3.0), "added": _module("added")}
@@ -161,7 +160,7 @@ def test_the_command_lists_same_changed_new_and_gone(tmp_path: Path, capsys: pyt
     assert "kernels: 1 same, 1 changed, 1 new, 1 gone" in capsys.readouterr().out
 
 
-@needs_sandbox
+@pytest.mark.sandbox
 def test_a_kernel_that_changed_in_one_of_two_libraries_has_changed(tmp_path: Path) -> None:
     old = {"metal_basic": {"one": _module("one"), "two": _module("two")}, "metal_40": {"one": _module("one")}}
     new = {"metal_basic": {"one": _module("one"), "two": _module("two")}, "metal_40": {"one": _module("one", 5.0)}}
@@ -171,7 +170,7 @@ def test_a_kernel_that_changed_in_one_of_two_libraries_has_changed(tmp_path: Pat
     assert (found["kernels"]["same"], found["kernels"]["changed"]) == (["two"], ["one"])
 
 
-@needs_sandbox
+@pytest.mark.sandbox
 def test_a_library_of_another_name_is_compared_with_what_there_is(tmp_path: Path) -> None:
     """2.6 to 2.8 carry metal_bfloat beside metal_basic, and 2.9 metal_basic alone."""
     old = wheel(tmp_path / "a", metal_basic={"one": _module("one")}, metal_bfloat={"two": _module("two")})
@@ -182,7 +181,7 @@ def test_a_library_of_another_name_is_compared_with_what_there_is(tmp_path: Path
     assert (found["same"], found["changed"], found["new"], found["gone"]) == (["one"], ["two"], [], [])
 
 
-@needs_sandbox
+@pytest.mark.sandbox
 def test_bitcode_that_cannot_be_read_is_named_and_ends_nothing(tmp_path: Path) -> None:
     broken = b"\xde\xc0\x17\x0b" + bytes(80)
     left = wheel(tmp_path / "a", {"bad": broken, "good": _module("good")})

@@ -48,7 +48,7 @@ def passed(library: str) -> KernelRow:
 
 def concluded(rows: list[KernelRow], page: Path) -> Result:
     options = verify_kernels.Options(
-        target="torch.whl", python=None, kernel=None, op=None, quick=False, large=False, seed=0, plant=None, html=page,
+        target="torch.whl", python=None, kernel=None, op=None, quick=False, large=False, seed=0, inject=None, html=page,
         beside=(), accept=None, junit=page.with_suffix(".xml"), sarif=page.with_suffix(".sarif"),
         trust=False,
     )  # fmt: skip

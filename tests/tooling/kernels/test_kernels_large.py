@@ -13,15 +13,14 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from large_rules import CUT, RULE, UNGUARDED, changed, contract
 from mps_build.kernels.code.addresses import address_digest, inlined
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.code.kernel import addressing_of
 from mps_build.kernels.execution import examine_large as module
 from mps_build.kernels.execution import large_host, moves, ways
+from mps_build.kernels.execution.closed import Addressing
 from mps_build.kernels.execution.examine import Verdict
-from mps_build.kernels.execution.large_runs import LargeRuns
-from mps_build.kernels.execution.records import Addressing
+from mps_build.kernels.execution.examine_large import LargeRuns
 from mps_build.kernels.families.shared.contracts import Case, Kernel, match_kernel
 from mps_build.kernels.families.shared.large import Ask, Rule
 from mps_build.kernels.judge.references import load_references
@@ -29,7 +28,7 @@ from mps_build.kernels.machine.shift import Shift
 from mps_build.kernels.program.launch import Program, Step, Value, inout_buffer, input_buffer, output_buffer
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.host_code import HostCode
-from small_kernels import GRID, air, bitcode, buffer, builtin, compiled, device
+from small_kernels import CUT, GRID, RULE, UNGUARDED, air, bitcode, buffer, builtin, changed, compiled, contract, device
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 

@@ -11,14 +11,12 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from large_rules import CUT, UNGUARDED, changed, contract
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.execution import examine_large as module
 from mps_build.kernels.execution import large_host, moves, ways
 from mps_build.kernels.execution.examine import Verdict
-from mps_build.kernels.families.shared import condition
 from mps_build.kernels.families.shared.contracts import Case, Kernel, load_contracts
-from mps_build.kernels.families.shared.large import Ask, Rule, load_rules
+from mps_build.kernels.families.shared.large import Ask, Rule, load_rules, names_in
 from mps_build.kernels.machine.shift import Shift, outputs_of
 from mps_build.kernels.machine.sparse import run_shifted
 from mps_build.kernels.program.launch import (
@@ -34,7 +32,7 @@ from mps_build.kernels.program.launch import (
 )
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.host_code import HostCode
-from small_kernels import GRID, air, buffer, builtin, compiled, device
+from small_kernels import CUT, GRID, UNGUARDED, air, buffer, builtin, changed, compiled, contract, device
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 
@@ -212,7 +210,7 @@ def test_indices_behind_a_table_are_raised_and_those_that_count_from_the_end_sta
 )
 def test_a_condition_is_made_of_numbers_and_four_functions(text: str) -> None:
     with pytest.raises(ValueError, match="is not a condition"):
-        condition.names_in(text)
+        names_in(text)
 
 
 def test_every_condition_names_what_a_launch_has() -> None:
@@ -228,7 +226,7 @@ def test_every_condition_names_what_a_launch_has() -> None:
                 known = (
                     arguments | set(each.pattern.groupindex) | {"groups"} | {f"element.{name}" for name in arguments}
                 )
-                assert condition.names_in(rule.when) <= known, (folder, each.family)
+                assert names_in(rule.when) <= known, (folder, each.family)
 
 
 def test_tensors_with_elements_of_several_sizes_are_stretched_together_first() -> None:

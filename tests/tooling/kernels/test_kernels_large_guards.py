@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from large_rules import RULE, UNGUARDED, changed, contract
 from mps_build.kernels.execution import large_host
 from mps_build.kernels.families.shared.contracts import Kernel
 from mps_build.kernels.families.shared.large import Ask, Guard, Rule
 from mps_build.kernels.read.host_code import HostCode
+from small_kernels import RULE, UNGUARDED, changed, contract
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 

@@ -1,4 +1,4 @@
-"""The data on what torch's host code does with large tensors: families/*/large.yaml."""
+"""The data on what torch's host code does with large tensors: `large` of families/*/family.yaml."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from mps_build.common import strict_yaml
 from mps_build.common.workspace import CHECKOUT
-from mps_build.kernels.families.shared.contracts import FOLDER, Contract, load_contracts
+from mps_build.kernels.families.shared.contracts import Contract, load_contracts, load_families
 from mps_build.kernels.families.shared.large import Rule, load_guards, load_rules, rule_of
-from mps_build.kernels.report.large import rules_table
+from mps_build.kernels.report.tables import rules_table
 from pydantic import ValidationError
 from rows import for_each
 
 RULES = [(folder, rule) for folder, rules in load_rules().items() for rule in rules]
 SCHEMA = json.loads((CHECKOUT / "schemas" / "kernel_large_rules.schema.json").read_text(encoding="utf-8"))
-FILES = sorted(FOLDER.glob("*/large.yaml"))
+SECTIONS = [(name, each["large"]) for name, each in load_families().items() if "large" in each]
 # Tensors whose addresses are in a table are called as its fields are, which a contract does not name.
 BEHIND_TABLES = {"params", "data"}
 GOOD = {"contracts": ["*"], "host": ["launch"], "call": "torch.good({input})", "source": "a test"}
@@ -66,19 +65,21 @@ def test_the_first_rule_that_fits_is_taken() -> None:
 )
 def test_a_rule_that_is_not_whole_is_refused(tmp_path: Path, fields: dict[str, object]) -> None:
     (tmp_path / "good").mkdir()
-    (tmp_path / "good" / "large.yaml").write_text(json.dumps([GOOD]), encoding="utf-8")
+    (tmp_path / "good" / "family.yaml").write_text(json.dumps({"large": [GOOD]}), encoding="utf-8")
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "large.yaml").write_text(json.dumps([{**GOOD, **fields}]), encoding="utf-8")
+    (tmp_path / "bad" / "family.yaml").write_text(json.dumps({"large": [{**GOOD, **fields}]}), encoding="utf-8")
 
     with pytest.raises(ValidationError):
         load_rules(tmp_path)
-    (tmp_path / "bad" / "large.yaml").unlink()
+    (tmp_path / "bad" / "family.yaml").unlink()
+    load_families.cache_clear()
     assert list(load_rules(tmp_path)) == ["good"]
 
 
-@for_each(FILES, name=lambda path: str(path.parent.name))
-def test_the_files_fit_their_schema(path: Path) -> None:
-    Draft202012Validator(SCHEMA).validate(strict_yaml.unchecked(path.read_text(encoding="utf-8")))
+@for_each(SECTIONS)
+def test_the_rules_fit_their_schema(folder: str, rules: object) -> None:
+    assert rules, folder
+    Draft202012Validator(SCHEMA).validate(rules)
 
 
 def test_every_guard_says_where_it_stands_and_a_name_with_two_meanings_tells_them_apart() -> None:

@@ -11,12 +11,11 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from large_rules import UNGUARDED, changed, contract
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.execution import examine_large as module
 from mps_build.kernels.execution import large_host, moves
 from mps_build.kernels.execution.examine import Verdict
-from mps_build.kernels.execution.large_call import call_of, tensors_of
+from mps_build.kernels.execution.large_launch import call_of, tensors_of
 from mps_build.kernels.families.shared.contracts import Case, Kernel
 from mps_build.kernels.families.shared.large import Ask
 from mps_build.kernels.machine.shift import Moved, Shift
@@ -35,7 +34,7 @@ from mps_build.kernels.program.launch import (
 )
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.host_code import HostCode
-from small_kernels import GRID, air, buffer, builtin, compiled, device
+from small_kernels import GRID, UNGUARDED, air, buffer, builtin, changed, compiled, contract, device
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 

@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from large_rules import CUT, RULE, UNGUARDED, changed, contract
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.execution import examine_large as module
 from mps_build.kernels.execution import large_host, moves
@@ -20,7 +19,7 @@ from mps_build.kernels.families.shared.large import Rule
 from mps_build.kernels.program.launch import Program, Step, Value, inout_buffer, input_buffer, output_buffer
 from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.host_code import HostCode
-from small_kernels import GRID, LANE, air, buffer, builtin, compiled, device
+from small_kernels import CUT, GRID, LANE, RULE, UNGUARDED, air, buffer, builtin, changed, compiled, contract, device
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 

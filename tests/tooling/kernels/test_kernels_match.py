@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mps_build.kernels.families.shared.contracts import Contract, load_contracts, match_kernel
-from mps_build.kernels.program.errors import WrongBinding
+from mps_build.kernels.program.launch import WrongBinding
 from mps_build.kernels.read.metadata import Argument, Metadata
 
 RELEASES = {"2.6.0", "2.10.0", "2.11.0", "2.13.0", "2.14.1", "2.15.0"}

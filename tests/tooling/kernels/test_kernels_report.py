@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
-from mps_build.kernels.report import atlas, page, repro
+from mps_build.kernels.report import page, repro
 
 
 def row(name: str, **more: Any) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def test_the_atlas_has_a_column_and_a_line_for_each_release() -> None:
     newer = document(WRONG, row("exp_dense_half_half", operator="exp", family="unary_dense_ilp", profile=[0.5] * 64))
     older = document({**WRONG, "max_ulp": 4.0}, version="2.14.1")
 
-    found = atlas.entries([newer, older])
+    found = page.entries([newer, older])
     text = page.render([newer, older])
 
     assert [(each.function, each.kind, each.errors) for each in found] == [

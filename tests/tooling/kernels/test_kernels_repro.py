@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entry import environ
 from mps_build.cli import main
-from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python
+from mps_build.commands.shared.wheels import find_wheel
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores, with_share
 from mps_build.common.workspace import cache_folder
@@ -23,11 +22,12 @@ from mps_build.kernels.execution.selection import Choice
 from mps_build.kernels.execution.verify_all import FOUND, Request, load_plant, verify
 from mps_build.kernels.families.shared.contracts import load_contracts
 from mps_build.kernels.judge.known import load_known
-from mps_build.kernels.judge.references import FAMILIES, load_references
+from mps_build.kernels.judge.references import load_references
 from mps_build.kernels.read.library import BASIC
 from mps_build.kernels.read.wheel import read_libraries
 from mps_build.kernels.report.document import kernel_row
 from mps_build.kernels.report.repro import render_issue, render_script
+from processes import environ
 from shared import kernel_faults
 
 PYTHON = os.environ.get("MPS_BUILD_TORCH_PYTHON", "")
@@ -214,7 +214,7 @@ def _kernels(wheel: Path) -> Iterator[tuple[str, list[str]]]:
     )
     known = [row for row in load_known() if row.is_of("2.15.0")]
     names = [name for name in names if not any(row.means(name) for row in known)]
-    for folder in sorted(path.parent.name for path in FAMILIES.glob("*/contracts.yaml")):
+    for folder in sorted({each.folder for each in load_contracts()}):
         rows = [each for each in load_contracts() if each.folder == folder]
         found = [next((name for name in names if row.pattern.fullmatch(name)), None) for row in rows]
         if kernels := [each for each in dict.fromkeys(found) if each][:3]:

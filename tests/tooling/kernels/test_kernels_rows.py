@@ -14,8 +14,8 @@ from mps_build.kernels.code.compiled import ROW, Code
 from mps_build.kernels.machine.checks import REVERSE, SHUFFLED, Order, RunCheck
 from mps_build.kernels.machine.device import Device
 from mps_build.kernels.machine.link import Image
-from mps_build.kernels.machine.ran import Ran
 from mps_build.kernels.machine.runtime import Run
+from mps_build.kernels.machine.troubles import Ran
 from mps_build.kernels.program.launch import Buffer, Program, Step, inout_buffer, input_buffer, output_buffer
 from mps_build.kernels.read.metadata import BUILTINS
 from small_kernels import (

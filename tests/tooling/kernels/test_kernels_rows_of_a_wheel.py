@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from mps_build.commands.shared.find_wheel import find_wheel
+from mps_build.commands.shared.wheels import find_wheel
 from mps_build.common.console import Console
 from mps_build.common.workspace import cache_folder
 from mps_build.kernels.code.compiled import Code

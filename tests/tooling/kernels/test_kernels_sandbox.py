@@ -20,9 +20,8 @@ import pytest
 from closed_calls import DONE, FAILED, REFUSED, by_code, closed, closed_all
 from mps_build.kernels.execution import sandbox
 from mps_build.kernels.execution.sandbox import SandboxUnavailable, enter
-from sandboxes import needs_sandbox
 
-pytestmark = needs_sandbox
+pytestmark = pytest.mark.sandbox
 
 
 def number_of(name: str) -> int:

@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from mps_build.kernels.code.compiled import Code
-from mps_build.kernels.execution import taking_turns
+from mps_build.kernels.execution import worker
 from mps_build.kernels.execution.closed import Ended, OurFault
 from mps_build.kernels.execution.examine import Outcome, Verdict
-from mps_build.kernels.execution.taking_turns import MOST_KERNELS, Turns
+from mps_build.kernels.execution.worker import MOST_KERNELS, Turns
 from mps_build.kernels.machine.device import Device
 from mps_build.kernels.machine.left import BadReport
 from mps_build.kernels.program.launch import input_buffer, output_buffer
@@ -40,7 +40,7 @@ class Process:
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[Turns]:
     Process.there = []
-    monkeypatch.setattr(taking_turns, "Machine", Process)
+    monkeypatch.setattr(worker, "Machine", Process)
     yield Turns(Path("server"), None)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from index_clients import TORCH, receipt, wheel
+from fleet_hosts import Mac
+from http_servers import TORCH, receipt, wheel
 from mps_build.common.wheels.wheel_file import read_wheel
-from runner_mac import Mac
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import rendered
 from git_history import repository
 from mps_build.cli import main
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.meaning import as_yaml
 from mps_build.publish.fleet.regressions import Seen, decide, look_at_build, look_at_record
-from strict_documents import rendered
 
 HERE = {"recipe": "nightly", "place": "macos-15", "run": "https://example.org/run/1"}
 

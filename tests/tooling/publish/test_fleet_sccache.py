@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from mps_build.build.compiler_cache.launcher import CacheCounts, cache_counts, cache_gain, cache_troubles
-from mps_build.build.compiler_cache.store import choose_store, relayed, store_problem
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.watched import Running, watched
+from mps_build.wheel_build.compiler_cache.launcher import CacheCounts, cache_counts, cache_gain, cache_troubles
+from mps_build.wheel_build.compiler_cache.store import choose_store, relayed, store_problem
 from shared import two_hosts
 
 _PARTS = 3
-_HOST = Path(__file__).parents[1] / "stand_ins" / "fleet_host.py"
+_HOST = Path(__file__).parents[1] / "fakes" / "fleet_hosts.py"
 _SCRIPTS = Path(__file__).parents[3] / "scripts"
 _SCCACHE, _COMPILER = shutil.which("sccache"), shutil.which("cc")
 pytestmark = [

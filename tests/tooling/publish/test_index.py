@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from index_clients import TAG, TORCH, publish, receipt, wheel
+from http_servers import TAG, TORCH, publish, receipt, wheel
 from mps_build.cli import main
 from mps_build.common.wheels.sets import matched_sets
 from mps_build.common.wheels.wheel_file import read_wheel, read_wheels

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from index_clients import TAG, TORCH, Server, client_environ, needs_uv, pip, publish, uv, wheel
+from http_servers import TAG, TORCH, Server, client_environ, needs_uv, pip, publish, uv, wheel
 from mps_build.cli import main
 from mps_build.common import strict_yaml
 from mps_build.common.process import Command, capture

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from index_clients import TAG, TORCH, publish, wheel
+from http_servers import TAG, TORCH, publish, wheel
 from mps_build.cli import main
 from mps_build.common.wheels.sets import matched_sets
 from mps_build.common.wheels.wheel_file import read_wheel, read_wheels
@@ -24,7 +24,7 @@ NAME = f"torch-{TORCH}-{TAG}.whl"
 OLD = f"torch-2.16.0.dev20260902-{TAG}.whl"  # withdrawn by hand, and old enough to be deleted
 NEW = f"torch-2.7.0-{TAG}.whl"  # not published before
 RUN = ("wheelhouse", "--output", "site", "--prune", "--today", "2026-12-20")
-SCRIPT = Path(__file__).parents[1] / "stand_ins" / "killing.py"
+SCRIPT = Path(__file__).parents[1] / "fakes" / "killing.py"
 # What changes a disk, under every name that a kernel has for it. What is opened to be created is written to next.
 CALLS = (
     "/^(rename.*|mkdir.*|unlink.*|rmdir|p?write.*|f?truncate.*|fsync|fdatasync|(sym)?link(at)?|copy_file_range|sendfile"

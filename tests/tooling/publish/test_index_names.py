@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from index_clients import TAG, TORCH, publish, wheel
+from http_servers import TAG, TORCH, publish, wheel
 from mps_build.cli import main
 
 HIDDEN = {"right-to-left": "\u202e", "Hebrew": "\u05d0", "zero width": "\u200b", "filler": "\u3164", "joiner": "\u034f"}

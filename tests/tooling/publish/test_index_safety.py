@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from index_clients import TAG, TORCH, publish, receipt, wheel
+from http_servers import TAG, TORCH, publish, receipt, wheel
 from mps_build.cli import main
 from mps_build.common.errors import RefusedForSafety, UsageError
 from mps_build.common.wheels.sets import matched_sets

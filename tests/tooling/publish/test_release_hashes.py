@@ -205,7 +205,7 @@ def test_recipes_are_names_too(recipes: str, tmp_path: Path) -> None:
 @pytest.fixture
 def released(tmp_path: Path) -> dict[str, str]:
     """The wheels and the index that `check` makes of them; return what `publish` is told."""
-    from index_clients import TORCH, wheel
+    from http_servers import TORCH, wheel
 
     made = [
         wheel(tmp_path / "wheels", "torch", TORCH, requires=("filelock",)),

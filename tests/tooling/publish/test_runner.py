@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from runner_mac import SCRIPTS, Mac
+from fleet_hosts import SCRIPTS, Mac
 
 
 def test_install_sets_up_power_folders_hooks_and_services(mac: Mac) -> None:

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fleet_hosts import RUNNER, SCRIPTS, Mac
 from mps_build.common.process import Captured
 from mps_build.publish.fleet.trust import TRUSTED_EVENTS
-from runner_mac import RUNNER, SCRIPTS, Mac
 
 
 def _put_hooks(mac: Mac) -> Path:

@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fleet_hosts import SCRIPTS, Mac
 from mps_build.common.process import Command, capture
-from runner_mac import SCRIPTS, Mac
 
 # What came after 3.2 (bash's NEWS of 4.0 to 5.3), by what it looks like.
 NEWER_THAN_3_2 = {

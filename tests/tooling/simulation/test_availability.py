@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.build.objc.model import load_frameworks, version
 from mps_build.simulation.availability import OLDEST_MACOS, Availability, Entry, read_availability, table_source
 from mps_build.simulation.builder import build
 from mps_build.simulation.builder.ninja_file import own_sources
 from mps_build.simulation.ledger import graph_rules
 from mps_build.simulation.releases import find_release
+from mps_build.wheel_build.objc.model import load_frameworks, version
 from pydantic import ValidationError
 
 _SENT: dict[str, list[str]] = json.loads(

@@ -8,7 +8,6 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from mps_build.build.patches.file import read_patch
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError, SourceError
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.builder import packages, source
@@ -25,6 +24,7 @@ from mps_build.simulation.builder.source import (
     users_tree,
 )
 from mps_build.simulation.releases import find_release
+from mps_build.wheel_build.patches.file import read_patch
 
 
 def test_a_release_that_cannot_be_simulated_says_what_is_needed() -> None:

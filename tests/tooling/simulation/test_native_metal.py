@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mps_build.build.mm.compiler import find_zig
-from mps_build.build.objc import write_frameworks
 from mps_build.common.process import Captured, Command, capture
 from mps_build.kernels.machine.build import SOURCES as RUNTIME
 from mps_build.simulation.availability import read_availability, table_source
 from mps_build.simulation.builder.ninja_file import C_FLAGS, NATIVE, OBJECTIVE_C
+from mps_build.wheel_build.mm.compiler import find_zig
+from mps_build.wheel_build.objc import write_frameworks
 
 pytestmark = pytest.mark.zig
 

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_suites import write_python
 from mps_build.cli import main
 from mps_build.common.records.benchmark import load_benchmark
 from mps_build.verify import preparation
-from mps_build.verify.benchmark import benchmark, rows
-from mps_build.verify.suite.child import Limits
+from mps_build.verify.benchmark import benchmark, judging
+from mps_build.verify.suite.request import Limits
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
-from stand_in_suite import write_python
-from waiting import LONGEST_SECONDS, wait_until
+from processes import LONGEST_SECONDS, wait_until
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
@@ -32,7 +32,7 @@ MAC = HostFacts(
 PROGRAMME = """
 import argparse, json, os, pathlib, signal, sys, time
 parser = argparse.ArgumentParser()
-for name in ("--device", "--out", "--seconds", "--only", "--skip", "--lower", "--ceilings", "--plant"):
+for name in ("--device", "--out", "--seconds", "--only", "--skip", "--lower", "--ceilings", "--inject"):
     parser.add_argument(name, default="")
 parser.add_argument("--quick", action="store_true")
 arguments = parser.parse_args()
@@ -41,9 +41,10 @@ def tell(event, **facts):
     sys.stdout.flush(); sys.stderr.flush()
     with open(arguments.out, "a") as file:
         file.write(json.dumps({"event": event, **facts, "output_bytes": os.fstat(2).st_size}) + "\\n")
-if arguments.plant.endswith("refused"):
-    sys.exit("no callable") if print("--plant: no callable refused", file=sys.stderr) else sys.exit(4)
-ids = [name for name in acts if not arguments.only or name.split(":")[0] in arguments.only.split(",")]
+if arguments.inject.endswith("refused"):
+    sys.exit("no callable") if print("--inject: no callable refused", file=sys.stderr) else sys.exit(4)
+is_chosen = lambda name: not arguments.only or name.split(":")[0] in arguments.only.split(",")
+ids = [name for name in acts if ":" in name and is_chosen(name)]
 tell("plan", ids=ids, names=[])
 tell("facts", threads=acts.get("threads", 8), cores=8, cpu_bfloat16=False, device=arguments.device, torch="2.13.0")
 if not arguments.ceilings:
@@ -70,9 +71,9 @@ for name in ids:
            "ratio": {"median": 7.0, "low": 6.5, "high": 7.5}, "size": {"batch": batch}, "batch": batch,
            "seconds": {"cpu": 0.7, "device": 0.1}, "samples": {"cpu": [0.7] * 5, "device": [0.1] * 5}}
     row.update(act.get("row", {}))
-    tell("finished", id=name, row=row, plant_hits=act.get("hits"))
+    tell("finished", id=name, row=row, fault_hits=act.get("hits"))
 tell("sentinel", seconds=[1.0], growth=0.2, drift=bool(acts.get("drifts")))
-tell("plant", hits=acts.get("hits", 3) if arguments.plant else None)
+tell("fault", hits=acts.get("hits", 3) if arguments.inject else None)
 tell("end")
 """
 GOOD: dict[str, Any] = {"resnet50:training": {}, "bert:training": {}}
@@ -135,11 +136,12 @@ def test_a_wrong_row_is_flagged_and_the_run_is_doubtful(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("acts", "arguments", "plant", "expected"),
+    ("acts", "arguments", "fault", "expected"),
     [
         ({**GOOD, "bert:training": {"row": WRONG}}, (), "caught", 10),
         ({**GOOD, "drifts": {}}, ("--only", "resnet50"), "missed", 0),
         (GOOD, (), "missed", 0),
+        ({**GOOD, "hits": 0}, (), "not_exercised", 2),
         ({"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"hits": 3}}, (), "missed", 10),
         (
             {"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"row": WRONG, "hits": 3}},
@@ -149,22 +151,22 @@ def test_a_wrong_row_is_flagged_and_the_run_is_doubtful(run: Run) -> None:
         ),
     ],
 )
-def test_a_plant_is_caught_by_a_doubt_and_missed_without_one(
-    run: Run, tmp_path: Path, acts: dict[str, Any], arguments: tuple[str, ...], plant: str, expected: int
+def test_a_fault_is_caught_by_a_doubt_and_missed_without_one(
+    run: Run, tmp_path: Path, acts: dict[str, Any], arguments: tuple[str, ...], fault: str, expected: int
 ) -> None:
     (tmp_path / "fault.py").write_text("")
-    acts = {name: act for name, act in acts.items() if ":" in name}
-    status, document = run("--plant", f"{tmp_path / 'fault.py'}:fault", *arguments, acts=acts)
+    acts = {name: act for name, act in acts.items() if ":" in name or name == "hits"}
+    status, document = run("--inject", f"{tmp_path / 'fault.py'}:fault", *arguments, acts=acts)
 
-    assert (document["plant"], status) == (plant, expected)
-    assert document["statement"].startswith("A fault was planted")
+    assert (document["fault"], status) == (fault, expected)
+    assert document["statement"].startswith("A fault was injected")
 
 
-def test_a_plant_that_cannot_be_loaded_is_a_usage_error(run: Run, tmp_path: Path) -> None:
+def test_a_fault_that_cannot_be_loaded_is_a_usage_error(run: Run, tmp_path: Path) -> None:
     (tmp_path / "fault.py").write_text("")
-    status, document = run("--plant", f"{tmp_path / 'fault.py'}:refused")
+    status, document = run("--inject", f"{tmp_path / 'fault.py'}:refused")
 
-    assert (status, document["plant"]) == (2, "error")
+    assert (status, document["fault"]) == (2, "error")
     assert "no callable refused" in document["error"]
 
 
@@ -267,7 +269,7 @@ def test_the_names_of_the_rows_are_those_of_the_programme() -> None:
     programme = Path(__file__).parents[3] / "benchmarks" / "device"
     asked = subprocess.run([python, "-c", question], cwd=programme, capture_output=True, text=True, check=True)
 
-    assert sorted(asked.stdout.split()) == sorted(rows.ROWS)
+    assert sorted(asked.stdout.split()) == sorted(judging.ROWS)
 
 
 def test_a_torch_that_cannot_run_the_programme_is_an_environment_error(run: Run, tmp_path: Path) -> None:

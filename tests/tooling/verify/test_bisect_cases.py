@@ -6,20 +6,19 @@ import json
 from pathlib import Path
 
 import pytest
+from git_history import commit_of as fake_commit
+from git_history import write_index
 from mps_build import cli
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case
 from mps_build.common.wheels.nightly import index_arguments
 from mps_build.verify.bisection import report
-from mps_build.verify.bisection.case import answer_of
-from mps_build.verify.bisection.predicate import Predicate
+from mps_build.verify.bisection.answers import Predicate, answer_of
 from mps_build.verify.bisection.runner import Prepared
 from mps_build.verify.bisection.search import standing
 from mps_build.verify.bisection.state import Probe, Stage, State
 from mps_build.verify.bisection.versions import between, commit_of
 from packaging.version import Version
-from stand_in_wheels import commit_of as stand_in_commit
-from stand_in_wheels import write_index
 
 
 def case(outcome: str) -> Case:
@@ -83,9 +82,9 @@ def test_between_two_versions_lie_releases_and_nightlies_and_no_candidates() -> 
 
 def test_a_wheel_tells_its_commit(tmp_path: Path) -> None:
     versions = ["2.6.0.dev20240910"]
-    index = write_index(tmp_path, versions, state={versions[0]: "good"}, commits={versions[0]: stand_in_commit(7)})
+    index = write_index(tmp_path, versions, state={versions[0]: "good"}, commits={versions[0]: fake_commit(7)})
 
-    assert commit_of(next(index.glob("*.whl"))) == stand_in_commit(7)
+    assert commit_of(next(index.glob("*.whl"))) == fake_commit(7)
     assert commit_of(tmp_path / "none.whl") is None
 
 

@@ -12,9 +12,9 @@ pytest.importorskip("llvmlite")
 from mps_build.common.console import Console
 from mps_build.verify.bisection import report
 from mps_build.verify.bisection.runner import Answer, Bisection, CannotTest, Prepared
-from mps_build.verify.bisection.same_kernels import KernelsOf
 from mps_build.verify.bisection.search import Span, Standing
 from mps_build.verify.bisection.state import Stage, State
+from mps_build.verify.bisection.versions import KernelsOf
 from small_kernels import GRID, air, bitcode, buffer, builtin, wheel
 
 VERSIONS = tuple(f"2.{minor}.0" for minor in range(6, 16))

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from git_history import git
+from git_history import git, write_history, write_index
 from mps_build import cli
 from mps_build.common.errors import UsageError
-from mps_build.verify.bisection.builder import own_builder
-from mps_build.verify.bisection.history import History
+from mps_build.verify.bisection.commits import History, own_builder
 from mps_build.verify.bisection.runner import Answer, Bisection, CannotTest, Prepared
 from mps_build.verify.bisection.search import Span
 from mps_build.verify.bisection.state import State
 from packaging.version import Version
-from stand_in_wheels import write_history, write_index
 
 CHECK = """
 import os, sys

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import UsageError
-from mps_build.verify.target.callers import callers_python
+from mps_build.verify.target.interpreter import callers_python
 
 
 def _python(folder: Path, *, has_torch: bool) -> Path:

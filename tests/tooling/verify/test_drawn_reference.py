@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from mps_build.verify.suite.child import Limits
+from fake_suites import judge_text
 from mps_build.verify.suite.driver import run_suite
-from mps_build.verify.suite.suite_request import SuiteRequest
-from stand_in_drive import judge_text
+from mps_build.verify.suite.request import Limits, SuiteRequest
 
 SUITE = Path(__file__).parents[3] / "tests" / "device"
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""

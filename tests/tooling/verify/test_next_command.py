@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mps_build.common.records.device_record import Case
-from mps_build.verify.judgement import judge_run
-from mps_build.verify.suite.run import SuiteRun
+from mps_build.verify.suite.outcomes import SuiteRun
+from mps_build.verify.verdict import judge_run
 
 
 def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path) -> None:

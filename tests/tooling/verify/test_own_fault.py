@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fake_suites import drive, outcomes
 from mps_build.common.errors import OwnFault
-from mps_build.verify.judgement import judge_run
-from stand_in_drive import drive, outcomes
+from mps_build.verify.verdict import judge_run
 
 SUITE = Path(__file__).parents[2] / "device"
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
@@ -61,15 +61,15 @@ def test_nor_is_it_a_rehearsal(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not PYTHON, reason="no torch here; MPS_BUILD_TEST_TORCH names a Python that has it")
-@pytest.mark.parametrize(("plugin", "plant", "outcome"), [(BROKEN, "", "own_fault"), (BROKEN + RAISES, "", "own_fault"),
+@pytest.mark.parametrize(("plugin", "fault", "outcome"), [(BROKEN, "", "own_fault"), (BROKEN + RAISES, "", "own_fault"),
                                                            (RAISES, "raises", "failed")])  # fmt: skip
 def test_the_suite_asks_the_cpu_whether_an_error_is_its_own(
-    plugin: str, plant: str, outcome: str, tmp_path: Path
+    plugin: str, fault: str, outcome: str, tmp_path: Path
 ) -> None:
     (tmp_path / "breaks.py").write_text(plugin)
     argv = [PYTHON, "-m", "pytest", "-q", "-c", str(SUITE / "pytest.ini"), str(SUITE / "regressions" / "test_norms.py")]
     argv += ["--rootdir", str(SUITE), "--device", "cpu", "--only", CASE, "--outcomes", str(tmp_path / "said.jsonl")]
-    argv += ["--plant", f"{tmp_path / 'breaks.py'}:{plant}"] if plant else ["-p", "breaks"]
+    argv += ["--inject", f"{tmp_path / 'breaks.py'}:{fault}"] if fault else ["-p", "breaks"]
     subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, check=False)
 
     said = [json.loads(line) for line in (tmp_path / "said.jsonl").read_text().splitlines()]

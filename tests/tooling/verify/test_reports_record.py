@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from mps_build.commands.shared.conclusion import print_end
 from mps_build.commands.shared.generated import schemas
+from mps_build.commands.shared.verification import print_end
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import (
@@ -85,6 +86,19 @@ def test_a_record_survives_the_way_to_its_file_and_back(tmp_path: Path) -> None:
 
     assert load_record(tmp_path / "deep" / "record.json") == record()
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["record.json"]
+
+
+def test_a_record_of_an_older_version_is_read_by_the_names_of_now(tmp_path: Path) -> None:
+    document = to_json(record())
+    del document["fault"], document["fault_hits"]
+    older = {**document, "plant": "caught", "plant_hits": 3, "selection": {"plant": "f.py:n"}}
+    (tmp_path / "record.json").write_text(json.dumps(older), encoding="utf-8")
+
+    read = load_record(tmp_path / "record.json")
+
+    assert (read.fault, read.fault_hits, read.selection["inject"]) == ("caught", 3, "f.py:n")
+    again = to_json(read)
+    assert (again["plant"], again["plant_hits"], again["selection"]["plant"]) == ("caught", 3, "f.py:n")
 
 
 def test_the_schema_in_the_repository_is_the_models() -> None:

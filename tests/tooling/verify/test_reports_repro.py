@@ -11,10 +11,9 @@ import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case, KnownIssue, Python, Record, Simulated, Torch, write_record
-from mps_build.verify.reports.embedded_suite import embed, without_other_cases
 from mps_build.verify.reports.html import render
 from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
-from mps_build.verify.reports.repro import render_issue, render_script
+from mps_build.verify.reports.repro import embed, render_issue, render_script, without_other_cases
 
 SUITE = Path(__file__).parents[2] / "device"
 CASE = Case(
@@ -99,7 +98,9 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
     helped = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=False)
 
     assert (
-        helped.returncode == 0 and "--plant" in helped.stdout and "issue-131750: a wrong answer of mps" in helped.stdout
+        helped.returncode == 0
+        and "--inject" in helped.stdout
+        and "issue-131750: a wrong answer of mps" in helped.stdout
     )
 
 
@@ -110,8 +111,8 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
         ("raise AssertionError('off')", (), 1, "WRONG: AssertionError: off"),
         ("raise sys.modules['engine.states'].Refused('too old')", (), 2, "not tried: too old"),
         ("return None", ("--device", "absent"), 2, "not tried: torch sees no absent"),
-        ("return None", ("--plant", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
-        ("return None", ("--plant", "nowhere.py:fault"), 3, "this script failed"),
+        ("return None", ("--inject", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
+        ("return None", ("--inject", "nowhere.py:fault"), 3, "this script failed"),
         ("return None", ("--device", "broken"), 3, "RuntimeError: broken"),
     ],
 )
@@ -147,8 +148,8 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     assert "| torch | 2.13.0 (cccccccccccc) |" in text
     assert "https://github.com/pytorch/pytorch/issues/131750" in text
     assert "rehearsal" not in text
-    planted = RECORD.model_copy(update={"selection": {"plant": "f.py:n"}, "statement": "A fault was planted."})
-    assert "A fault was planted." in render_issue(planted, CASE, "", "repro.py")
+    injected = RECORD.model_copy(update={"selection": {"inject": "f.py:n"}, "statement": "A fault was injected."})
+    assert "A fault was injected." in render_issue(injected, CASE, "", "repro.py")
 
 
 def test_an_issue_of_a_simulated_device_says_so_before_anything_else() -> None:

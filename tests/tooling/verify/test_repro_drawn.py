@@ -81,7 +81,7 @@ def _ends(folder: Path, *argv: str) -> int:
 def test_the_script_is_short_and_says_right_wrong_not_tried_or_its_own_fault(tmp_path: Path, is_asked: bool) -> None:
     (tmp_path / "fault.py").write_text(FAULT)
     (tmp_path / "runner.py").write_text(RUNNER)
-    asked = ("--device", "cpu", "--plant", f"{tmp_path / 'fault.py'}:doubled") if is_asked else ()
+    asked = ("--device", "cpu", "--inject", f"{tmp_path / 'fault.py'}:doubled") if is_asked else ()
 
     status, document = _repro(tmp_path, _record(tmp_path, EXP), "--python", PYTHON, *asked)
 

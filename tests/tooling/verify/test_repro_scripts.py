@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 from mps_build.common.records.device_record import Case, Record, Torch
-from mps_build.verify.reports.embedded_suite import embed
 from mps_build.verify.reports.reduction import Asking, Reduction, reduce_case
-from mps_build.verify.reports.repro import render_issue, render_script
+from mps_build.verify.reports.repro import embed, render_issue, render_script
 
 ROOT = Path(__file__).parents[3]
 SUITE = ROOT / "tests" / "device"
-RUNNER = ROOT / "tests" / "tooling" / "stand_ins" / "many_scripts.py"
-PLANTED = json.loads(Path(__file__).with_name("planted_cases.json").read_text(encoding="utf-8"))
+RUNNER = ROOT / "tests" / "tooling" / "fakes" / "many_scripts.py"
+FAULTY = json.loads(Path(__file__).with_name("planted_cases.json").read_text(encoding="utf-8"))
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
 LEAST_LINES, MOST_LINES, MOST_BYTES = 15, 80, 60_000
 ROWS = os.environ.get("MPS_BUILD_REPRO_ROWS") or ""
@@ -51,22 +50,22 @@ def _record(case: Case, device: str = "mps") -> Record:
     )
 
 
-def _case(planted: dict[str, str], reason: str = "Mismatch: fresh: out[0]: off by 1") -> Case:
+def _case(faulty: dict[str, str], reason: str = "Mismatch: fresh: out[0]: off by 1") -> Case:
     return Case(
-        id=planted["case"],
-        layer=FOLDERS.get(planted["file"], "regressions"),
+        id=faulty["case"],
+        layer=FOLDERS.get(faulty["file"], "regressions"),
         outcome="failed",
         reason=reason,
-        file=planted["file"],
+        file=faulty["file"],
     )
 
 
-def _plants(folder: Path, planted: list[dict[str, str]]) -> Path:
+def _faults(folder: Path, faulty: list[dict[str, str]]) -> Path:
     file = folder / "plants.py"
     found_at = str(ROOT / "tests" / "sensitivity")
     head = f"import sys\nsys.path.append({found_at!r})\nfrom fresh_faults import Fault\n"
     head += "from mechanisms import SCALED, TAIL\n"
-    each = [f"p{n} = Fault({one['overload']!r}, {one['kind'].upper()}, '')" for n, one in enumerate(planted)]
+    each = [f"p{n} = Fault({one['overload']!r}, {one['kind'].upper()}, '')" for n, one in enumerate(faulty)]
     file.write_text(head + "\n".join(each) + "\n", encoding="utf-8")
     return file
 
@@ -88,23 +87,23 @@ def _row(one: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_the_planted_cases_are_of_many_files_of_both_folders() -> None:
-    assert len(PLANTED) - len(STAYS_LONG) >= 20
-    assert {FOLDERS[one["file"]] for one in PLANTED} == {"regressions", "scenarios"}
-    assert len({one["file"] for one in PLANTED}) >= 20
+def test_the_faulty_cases_are_of_many_files_of_both_folders() -> None:
+    assert len(FAULTY) - len(STAYS_LONG) >= 20
+    assert {FOLDERS[one["file"]] for one in FAULTY} == {"regressions", "scenarios"}
+    assert len({one["file"] for one in FAULTY}) >= 20
 
 
 @needs_torch
 @pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"part{part}")
-def test_planted_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(part: int, tmp_path: Path) -> None:
-    mine = PLANTED[part::PARTS]
-    plants = _plants(tmp_path, mine)
+def test_faulty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(part: int, tmp_path: Path) -> None:
+    mine = FAULTY[part::PARTS]
+    faults = _faults(tmp_path, mine)
     jobs: list[dict[str, Any]] = []
-    for number, planted in enumerate(mine):
-        case = _case(planted)
+    for number, faulty in enumerate(mine):
+        case = _case(faulty)
         whole = tmp_path / f"whole{number}.py"
-        whole.write_text(render_script(_record(case, "cpu"), case, embed(SUITE, planted["file"], case.id)))
-        jobs.append({**planted, "plant": f"{plants}:p{number}", "whole": str(whole)})
+        whole.write_text(render_script(_record(case, "cpu"), case, embed(SUITE, faulty["file"], case.id)))
+        jobs.append({**faulty, "fault": f"{faults}:p{number}", "whole": str(whole)})
     (tmp_path / "jobs.json").write_text(json.dumps(jobs))
 
     argv = [PYTHON, "-W", "ignore", str(RUNNER), str(tmp_path / "jobs.json")]
@@ -141,21 +140,21 @@ def short() -> Reduction:
     ("options", "status", "says"),
     [
         (("--device", "cpu"), 0, "right"),
-        (("--device", "cpu", "--plant", "{plant}"), 1, "WRONG"),
+        (("--device", "cpu", "--inject", "{fault}"), 1, "WRONG"),
         (("--device", "hpu"), 2, "not tried: no device hpu"),
-        (("--device", "cpu", "--plant", "nowhere.py:fault"), 3, "this script failed"),
+        (("--device", "cpu", "--inject", "nowhere.py:fault"), 3, "this script failed"),
     ],
 )
 def test_a_short_script_made_without_a_device_has_four_ends(
     options: tuple[str, ...], status: int, says: str, short: Reduction, tmp_path: Path
 ) -> None:
-    plant = f"{_plants(tmp_path, [{'overload': 'aten.native_layer_norm.default', 'kind': 'scaled'}])}:p0"
+    fault = f"{_faults(tmp_path, [{'overload': 'aten.native_layer_norm.default', 'kind': 'scaled'}])}:p0"
     assert short.script is not None, short.refused
     assert (short.asked, short.facts["operator"]) == ("", "torch.nn.functional.layer_norm")
     file = tmp_path / "repro.py"
     file.write_text(short.script, encoding="utf-8")
 
-    argv = [PYTHON, str(file), *(one.format(plant=plant) for one in options)]
+    argv = [PYTHON, str(file), *(one.format(fault=fault) for one in options)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
 
     assert (done.returncode, says in done.stdout) == (status, True), done.stdout + done.stderr

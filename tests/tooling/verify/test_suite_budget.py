@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fake_suites import drive, outcomes
 from mps_build.common.records.device_record import Case, Estimate
 from mps_build.verify import VerifyRequest
-from mps_build.verify.pace import Pace
-from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.estimates import Estimates, together
-from mps_build.verify.suite.run import SuiteRun
-from mps_build.verify.suite.suite_request import SuiteRequest, suite_command
-from stand_in_drive import drive, outcomes
+from mps_build.verify.progress import Pace
+from mps_build.verify.suite.driver import Estimates, together
+from mps_build.verify.suite.outcomes import SuiteRun
+from mps_build.verify.suite.request import Limits, SuiteRequest, suite_command
 
 
 def _request(folder: Path) -> SuiteRequest:
@@ -87,7 +86,7 @@ def test_what_is_left_when_the_time_is_over_is_counted_and_no_failure(tmp_path: 
 def test_a_resumed_run_asks_what_processes_beside_each_other_have_left_between(tmp_path: Path) -> None:
     before = SuiteRun()
     for name in ("test_a", "test_d"):
-        before.cases.append(Case(id=name, layer="stand_in", outcome="passed", file="test_standin_0.py"))
+        before.cases.append(Case(id=name, layer="fake", outcome="passed", file="test_fake_0.py"))
 
     run = drive(tmp_path, "".join(f"def test_{name}(): pass\n" for name in "abcdef"), run=before)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import UsageError
-from mps_build.verify.suite.files import suite_files
+from mps_build.verify.suite.request import suite_files
 
 SUITE = Path(__file__).resolve().parents[3] / "tests" / "device"
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import UsageError
 from mps_build.verify.training.commands import Bench, training_environ
-from mps_build.verify.training.training_request import TrainingRequest
-from mps_build.verify.training.workloads import WORKLOADS, Workload
+from mps_build.verify.training.request import WORKLOADS, TrainingRequest, Workload
 
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 
@@ -17,7 +16,7 @@ def workload(name: str) -> Workload:
     return next(row for row in WORKLOADS if row.name == name)
 
 
-def bench(device: str = "mps", *, force_cpu: bool = False, plant: str | None = None) -> Bench:
+def bench(device: str = "mps", *, force_cpu: bool = False, fault: str | None = None) -> Bench:
     made = Bench(
         python=Path("/v/bin/python"),
         environ={"PATH": "/bin", FALLBACK: "1"},
@@ -25,7 +24,7 @@ def bench(device: str = "mps", *, force_cpu: bool = False, plant: str | None = N
         folder=Path("/f"),
         device=device,
         force_cpu=force_cpu,
-        plant=plant,
+        fault=fault,
     )
     return made.with_config(Path("/f/launch_config.json"))
 
@@ -66,8 +65,8 @@ def test_the_fallback_is_set_for_its_own_leg_only() -> None:
     assert FALLBACK not in (bench().training(fallback, "cpu").environ or {})
 
 
-def test_a_plant_is_held_in_the_devices_leg_only() -> None:
-    made = bench(plant="/p.py:wrong")
+def test_a_fault_is_injected_into_the_device_run_only() -> None:
+    made = bench(fault="/p.py:wrong")
 
     assert "/p.py:wrong" in made.training(workload("accelerate-vision"), "device").argv
     assert "/p.py:wrong" not in made.training(workload("accelerate-vision"), "cpu").argv

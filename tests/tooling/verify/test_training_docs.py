@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mps_build.common.recipe.catalogue import all_recipes
-from mps_build.verify.training.versions import load_versions, table_rows
+from mps_build.verify.training.libraries import load_versions, table_rows
 from packaging.version import Version
 
 PAGE = Path(__file__).parents[3] / "docs" / "verify" / "promises" / "transformers.md"

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from mps_build.common.process import Captured
 from mps_build.common.records.device_record import Case
-from mps_build.verify.training import command_cases
-from mps_build.verify.training.child_report import ChildReport
-from mps_build.verify.training.judgement import compare_losses, judge_training
-from mps_build.verify.training.processes import judge_processes, not_applicable
-from mps_build.verify.training.workloads import WORKLOADS, Workload
+from mps_build.verify.training import judgement
+from mps_build.verify.training.children import ChildReport
+from mps_build.verify.training.judgement import compare_losses, judge_processes, judge_training, not_applicable
+from mps_build.verify.training.request import WORKLOADS, Workload
 
 TRAINING = Workload(name="w", part="accelerate", kind="training", gate=0.95)
 LOSSES = [0.7 - 0.01 * step for step in range(20)]
@@ -255,26 +254,26 @@ def answer(stdout: str = "", exit: int | None = 0) -> Captured:
 
 
 def test_a_default_config_that_keeps_the_device_off_is_a_failure() -> None:
-    case = command_cases.judge_config(answer(), {"use_cpu": True, "distributed_type": "NO"}, "mps")
+    case = judgement.judge_config(answer(), {"use_cpu": True, "distributed_type": "NO"}, "mps")
 
     assert case.outcome == "failed"
     assert "stays on the CPU, not on mps" in str(case.reason)
-    assert command_cases.judge_config(answer(), {"use_cpu": True}, "cpu").outcome == "passed"
-    assert command_cases.judge_config(answer(), {"use_cpu": False}, "mps").outcome == "passed"
+    assert judgement.judge_config(answer(), {"use_cpu": True}, "cpu").outcome == "passed"
+    assert judgement.judge_config(answer(), {"use_cpu": False}, "mps").outcome == "passed"
 
 
 @pytest.mark.parametrize("bad", [answer(exit=1), answer(exit=None)])
 def test_a_command_that_fails_is_no_pass(bad: Captured) -> None:
-    assert command_cases.judge_env(bad).outcome in ("failed", "timeout")
-    assert command_cases.judge_config(bad, None, "mps").outcome in ("failed", "timeout")
+    assert judgement.judge_env(bad).outcome in ("failed", "timeout")
+    assert judgement.judge_config(bad, None, "mps").outcome in ("failed", "timeout")
 
 
 def test_an_env_that_names_nothing_is_a_failure() -> None:
-    assert command_cases.judge_env(answer("hello")).outcome == "failed"
-    assert command_cases.judge_env(answer("- `Accelerate` version: 1\n- PyTorch version: 2")).outcome == "passed"
+    assert judgement.judge_env(answer("hello")).outcome == "failed"
+    assert judgement.judge_env(answer("- `Accelerate` version: 1\n- PyTorch version: 2")).outcome == "passed"
 
 
 def test_the_launches_take_the_default_config_with_the_device_on() -> None:
-    config = command_cases.launch_config({"use_cpu": True, "num_processes": 8, "debug": False}, device="mps")
+    config = judgement.launch_config({"use_cpu": True, "num_processes": 8, "debug": False}, device="mps")
 
     assert config == {"use_cpu": False, "num_processes": 1, "distributed_type": "NO", "num_machines": 1, "debug": False}

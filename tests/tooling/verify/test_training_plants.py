@@ -14,7 +14,7 @@ import pytest
 from mps_build.cli import main
 
 pytestmark = pytest.mark.slow
-PLANTS = Path(__file__).parents[2] / "sensitivity" / "training_plants.py"
+FAULTS = Path(__file__).parents[2] / "sensitivity" / "training_plants.py"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def rehearse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("plant", "workload", "caught_by", "says"),
+    ("fault", "workload", "caught_by", "says"),
     [
         ("GeluBackward", "accelerate-vision", "accelerate-vision-gradients", "first step, gradient of"),
         ("NotANumber", "accelerate-vision", "accelerate-vision-losses", "step 10: the loss is nan"),
@@ -44,30 +44,30 @@ def rehearse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("ShortSum", "transformers-generate", "transformers-generate-", ""),
     ],
 )
-def test_a_planted_fault_is_caught_by_its_question(
-    rehearse: Any, plant: str, workload: str, caught_by: str, says: str
+def test_an_injected_fault_is_caught_by_its_question(
+    rehearse: Any, fault: str, workload: str, caught_by: str, says: str
 ) -> None:
-    status, document = rehearse("--only", workload, "--plant", f"{PLANTS}:{plant}")
+    status, document = rehearse("--only", workload, "--inject", f"{FAULTS}:{fault}")
 
-    assert (status, document["plant"], document["cause"]) == (10, "caught", "regressed")
+    assert (status, document["fault"], document["cause"]) == (10, "caught", "regressed")
     bad = document["cases"][-1]
     assert bad["id"].startswith(caught_by)
     assert (bad["outcome"], says in bad["reason"]) == ("failed", True), bad["reason"]
     assert all(case["outcome"] == "passed" for case in document["cases"][:-1])
 
 
-def test_a_plant_that_never_fires_is_not_exercised_and_everything_passes(rehearse: Any) -> None:
-    status, document = rehearse("--only", "accelerate-vision", "--plant", f"{PLANTS}:never")
+def test_a_fault_that_never_fires_is_not_exercised_and_everything_passes(rehearse: Any) -> None:
+    status, document = rehearse("--only", "accelerate-vision", "--inject", f"{FAULTS}:never")
 
-    assert (status, document["plant"]) == (0, "not_exercised")
+    assert (status, document["fault"]) == (2, "not_exercised")
     assert {case["outcome"] for case in document["cases"]} == {"passed"}
 
 
 def test_a_model_that_silently_stays_on_another_device_is_noticed(rehearse: Any, tmp_path: Path) -> None:
     """The real run is told to expect MPS on a host that has none: it trains on the CPU, and must not pass for MPS."""
-    from mps_build.verify.training.child_report import ChildReport
+    from mps_build.verify.training.children import ChildReport
     from mps_build.verify.training.judgement import judge_training
-    from mps_build.verify.training.workloads import WORKLOADS
+    from mps_build.verify.training.request import WORKLOADS
 
     status, _ = rehearse("--only", "accelerate-vision", "--record", str(tmp_path / "record"))
     assert status == 0

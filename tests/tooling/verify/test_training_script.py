@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mps_build.cli import main
 from mps_build.verify.training.commands import Bench, script_environ
-from mps_build.verify.training.workloads import SCRIPT
+from mps_build.verify.training.request import SCRIPT
 
 ROOT = Path(__file__).parents[3]
 # Picks its device by itself, as the libraries' examples do; its dropout is random, its data are not.
@@ -33,7 +33,7 @@ for step in range(int(sys.argv[sys.argv.index("--steps") + 1])):
 """
 HELPER = "import torch\ndef device():\n    return 'cuda' if torch.cuda.is_available() else 'cpu'\n"
 # A gradient that is off by a hundredth on the device run alone.
-PLANT = """
+FAULT = """
 import contextlib, torch
 @contextlib.contextmanager
 def off():
@@ -63,7 +63,7 @@ def _program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / "train.py").write_text(PROGRAM, encoding="utf-8")
     (folder / "helper.py").write_text(HELPER, encoding="utf-8")
-    (folder / "plants.py").write_text(PLANT, encoding="utf-8")
+    (folder / "faults.py").write_text(FAULT, encoding="utf-8")
     return folder / "train.py"
 
 
@@ -128,7 +128,7 @@ def test_a_failure_of_the_observer_says_nothing_of_the_torch(program: Path) -> N
 
 @pytest.mark.slow
 def test_a_fault_of_the_device_is_found_in_its_losses(program: Path) -> None:
-    status, document = _run(program, "--plant", f"{program.parent / 'plants.py'}:off")
+    status, document = _run(program, "--inject", f"{program.parent / 'faults.py'}:off")
 
     assert status == 10, document
     assert "failed" in _outcomes(document).values()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes
-from mps_build.verify.training.versions import (
+from mps_build.verify.training.libraries import (
     TABLE,
     Versions,
     choose,

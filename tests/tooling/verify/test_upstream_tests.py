@@ -11,12 +11,16 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import OwnFault
-from mps_build.verify.suite.child import Limits
-from mps_build.verify.upstream.explanations import UpstreamExplanation, explained, load_upstream_explanations
+from mps_build.verify.suite.request import Limits
 from mps_build.verify.upstream.outcomes import Asked, read_outcomes, read_sizes
-from mps_build.verify.upstream.page import upstream_page
 from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
-from mps_build.verify.upstream.summary import summed_up
+from mps_build.verify.upstream.summary import (
+    UpstreamExplanation,
+    explained,
+    load_upstream_explanations,
+    summed_up,
+    upstream_page,
+)
 
 _TESTS = """
 import os, platform, subprocess, time, unittest

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from macs import specimens
 from mps_build.common.mps_floors import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.host.triage.device_texts import real_floor
-from mps_build.verify.facts import observe_host
-from mps_build.verify.target.diagnosis import HostFacts, host_obstacle, read_probe, torch_obstacle
-from specimen_judge import specimens
+from mps_build.verify.target.diagnosis import HostFacts, host_obstacle, observe_host, read_probe, torch_obstacle
 
 
 class Text:

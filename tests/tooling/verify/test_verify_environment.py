@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.reporter import SilentReporter
-from mps_build.verify.target import kept_environment
-from mps_build.verify.target.fetched_wheel import sha256_of
+from mps_build.verify.target import environments
+from mps_build.verify.target.environments import EnvironmentStore, make_environment, own_pip
 from mps_build.verify.target.interpreter import describe_interpreter, the_one_torch
-from mps_build.verify.target.kept_environment import make_environment, own_pip
-from mps_build.verify.target.shop import Shop
-from quick_pip import link_pip
+from mps_build.verify.target.wheel import sha256_of
+from processes import link_pip
 from small_wheels import write_wheel
 
-make_venv = kept_environment._make_venv
+make_venv = environments._make_venv
 PAYLOAD = b"\0" * 5_000_000
 
 
@@ -46,14 +45,14 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     _wheel(folder, "modern", "1.0", needs="graphs==2.0rc1")
     _wheel(folder, "future", "1.0", needs="torch>=2.14")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kept_environment, "PYTEST", ())
+        patched.setattr(environments, "PYTEST", ())
         if request.param == "a pip at hand":
-            patched.setattr(kept_environment, "_make_venv", _with_linked_pip)
+            patched.setattr(environments, "_make_venv", _with_linked_pip)
         yield folder
 
 
-def _with_linked_pip(python: Path, venv: Path, shop: Shop, *options: str) -> None:
-    make_venv(python, venv, shop, "--without-pip")
+def _with_linked_pip(python: Path, venv: Path, store: EnvironmentStore, *options: str) -> None:
+    make_venv(python, venv, store, "--without-pip")
     if not options:  # Python's own venv has pip then
         link_pip(venv)
 
@@ -66,7 +65,7 @@ def _wheel(folder: Path, name: str, version: str, *, needs: str = "", payload: b
     write_wheel(folder, files, name=f"{name}-{version}-py3-none-any.whl")
 
 
-def _shop(index: Path, told: Told) -> Shop:
+def _store(index: Path, told: Told) -> EnvironmentStore:
     environ = {
         "PATH": "/usr/bin:/bin",
         "PIP_CONFIG_FILE": "/dev/null",
@@ -74,15 +73,15 @@ def _shop(index: Path, told: Told) -> Shop:
         "PIP_FIND_LINKS": index.as_uri(),
         "PIP_NO_CACHE_DIR": "1",
     }
-    return Shop(cache=index.parent / "cache", environ=environ, log=index.parent / "log", reporter=told)
+    return EnvironmentStore(cache=index.parent / "cache", environ=environ, log=index.parent / "log", reporter=told)
 
 
 def _made(index: Path, *extras: str, python: str = sys.executable) -> tuple[Path, Told]:
     told = Told()
-    shop = _shop(index, told)
-    interpreter = describe_interpreter(Path(python), environ=shop.environ)
+    store = _store(index, told)
+    interpreter = describe_interpreter(Path(python), environ=store.environ)
     wheel = index / "torch-2.13.0-py3-none-any.whl"
-    return make_environment(wheel, sha256_of(wheel), interpreter, shop, extras=extras), told
+    return make_environment(wheel, sha256_of(wheel), interpreter, store, extras=extras), told
 
 
 def _asked(python: Path, question: str) -> str:
@@ -129,16 +128,16 @@ def test_our_own_pip_is_made_once_by_the_sessions_python(index: Path, monkeypatc
     """It is a venv as that of a torch is, which has a pip that installs."""
     made: list[tuple[Path, Path]] = []
 
-    def make(python: Path, venv: Path, shop: Shop, *options: str) -> None:
+    def make(python: Path, venv: Path, store: EnvironmentStore, *options: str) -> None:
         assert options == ()
         made.append((python, venv))
         venv.mkdir(parents=True)
 
-    monkeypatch.setattr(kept_environment, "_make_venv", make)
-    shop = _shop(index, Told())
-    first, second = own_pip(shop), own_pip(shop)
+    monkeypatch.setattr(environments, "_make_venv", make)
+    store = _store(index, Told())
+    first, second = own_pip(store), own_pip(store)
 
-    folder = shop.cache / "pip" / "{}.{}".format(*sys.version_info)
+    folder = store.cache / "pip" / "{}.{}".format(*sys.version_info)
     assert made == [(Path(sys.executable), folder)]
     assert first == second
     assert first[0] == str(folder / "bin" / "python")

@@ -9,14 +9,14 @@ import venv
 from pathlib import Path
 
 import pytest
+from http_servers import patience, served
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.reporter import SilentReporter
-from mps_build.verify.target.fetched_wheel import fetch_wheel
+from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import Interpreter
-from mps_build.verify.target.shop import Shop
-from quick_pip import link_pip
+from mps_build.verify.target.wheel import fetch_wheel
+from processes import link_pip
 from small_wheels import write_wheel
-from strange_server import patience, served
 
 NAME = "torch-2.15.0-py3-none-any.whl"
 OURS = Interpreter(
@@ -43,19 +43,19 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shop(cache: Path, *, offline: bool = False, **settings: str) -> Shop:
+def store(cache: Path, *, offline: bool = False, **settings: str) -> EnvironmentStore:
     own = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     environ = {**own, "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_CACHE_DIR": "1", "no_proxy": "127.0.0.1", **settings}
     log = cache.with_name("log")
-    return Shop(cache=cache, environ=environ, log=log, reporter=SilentReporter(), offline=offline)
+    return EnvironmentStore(cache=cache, environ=environ, log=log, reporter=SilentReporter(), offline=offline)
 
 
 def test_a_cached_torch_of_the_same_size_is_fetched_anew_and_offline_is_refused(tmp_path: Path, cache: Path) -> None:
     index = tmp_path / "index"
     index.mkdir()
     whole = write_wheel(index, {"torch/__init__.py": b"1"}, name=NAME).read_bytes()
-    asked = shop(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=index.as_uri())
-    offline = shop(cache, offline=True)
+    asked = store(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=index.as_uri())
+    offline = store(cache, offline=True)
 
     first = fetch_wheel("torch==2.15.0", OURS, asked)
     assert fetch_wheel("torch==2.15.0", OURS, offline) == first
@@ -71,14 +71,14 @@ def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(cache: Pat
         served(patience("86400")) as (address, _),
         pytest.raises(BuildEnvironmentError, match="answers 503 and asks for a pause of 86400 s"),
     ):
-        fetch_wheel("torch==2.14.1", OURS, shop(cache, PIP_INDEX_URL=address))
+        fetch_wheel("torch==2.14.1", OURS, store(cache, PIP_INDEX_URL=address))
 
 
 def test_a_constraint_of_pips_own_settings_is_named(tmp_path: Path, cache: Path) -> None:
     write_wheel(tmp_path, {"torch/__init__.py": b"1"}, name="torch-2.16.0-py3-none-any.whl")
     (tmp_path / "constraints.txt").write_text("torch<=2.14.1\n")
     constraint = str(tmp_path / "constraints.txt")
-    asked = shop(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=tmp_path.as_uri(), PIP_CONSTRAINT=constraint)
+    asked = store(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=tmp_path.as_uri(), PIP_CONSTRAINT=constraint)
 
     with pytest.raises(UsageError, match=r"do not allow torch==2\.16\.0: a constraint says torch<=2\.14\.1"):
         fetch_wheel("torch==2.16.0", OURS, asked)

@@ -8,15 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fake_suites import DEATHS, drive, outcomes
 from mps_build.common.records.device_record import Case
 from mps_build.verify.device_suite import jobs_of
-from mps_build.verify.suite.beside import run_beside
-from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.jobs import Room
-from mps_build.verify.suite.run import OnCase, SuiteRun
-from mps_build.verify.suite.suite_request import SuiteRequest
-from mps_build.verify.verify_request import VerifyRequest
-from stand_in_drive import DEATHS, drive, outcomes
+from mps_build.verify.request import VerifyRequest
+from mps_build.verify.suite.driver import run_beside
+from mps_build.verify.suite.outcomes import OnCase, SuiteRun
+from mps_build.verify.suite.request import Limits, Room, SuiteRequest
 
 MANY = "".join(f"def test_{number}(): assert {number} != 5\n" for number in range(9))
 
@@ -25,7 +23,7 @@ def test_every_case_is_asked_once_and_a_file_that_cannot_be_imported_is_named_on
     run = drive(tmp_path, MANY, "import no_such_module\n", "def test_a(): pass\n", jobs=3)
 
     asked = {f"test_{n}": "failed" if n == 5 else "passed" for n in range(9)} | {"test_a": "passed"}
-    assert outcomes(run) == asked | {"test_standin_1::collection": "crashed"}
+    assert outcomes(run) == asked | {"test_fake_1::collection": "crashed"}
     assert len(run.cases) == 11
     assert run.collected == 10
     assert run.bad == 2
@@ -63,12 +61,12 @@ def test_a_machine_at_fault_ends_all(tmp_path: Path) -> None:
 
 
 def test_an_interruption_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mps_build.verify.suite import beside
+    from mps_build.verify.suite import driver
 
     def broken(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(beside, "_sum_up", broken)
+    monkeypatch.setattr(driver, "_sum_up", broken)
     done = tmp_path / "done"
     slow = f"def test_b():\n    import pathlib, time; time.sleep(300)\n    pathlib.Path({str(done)!r}).touch()\n"
     with pytest.raises(KeyboardInterrupt):
@@ -123,7 +121,7 @@ def test_the_number_of_processes_follows_from_the_machine(room: Room, jobs: int)
     assert jobs_of(VerifyRequest(), room) == jobs
 
 
-@pytest.mark.parametrize("chosen", [{"full": True}, {"only": ("a",)}, {"op": "aten.add.Tensor"}, {"plant": "f.py:a"}])
+@pytest.mark.parametrize("chosen", [{"full": True}, {"only": ("a",)}, {"op": "aten.add.Tensor"}, {"fault": "f.py:a"}])
 def test_what_is_small_or_large_has_one_process(chosen: dict[str, object]) -> None:
     assert jobs_of(VerifyRequest(**chosen), ROOM) == 1  # type: ignore[arg-type]
 
@@ -131,4 +129,4 @@ def test_what_is_small_or_large_has_one_process(chosen: dict[str, object]) -> No
 def test_what_was_asked_holds() -> None:
     assert jobs_of(VerifyRequest(jobs=3, full=True), ROOM) == 3
     assert jobs_of(VerifyRequest(jobs=3), ROOM, is_resumed=True) == 1
-    assert jobs_of(VerifyRequest(jobs=3, plant="f.py:a"), ROOM) == 1
+    assert jobs_of(VerifyRequest(jobs=3, fault="f.py:a"), ROOM) == 1

@@ -13,7 +13,7 @@ from mps_build.common.errors import UsageError
 from mps_build.common.known_issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
 from mps_build.common.recipe.catalogue import patches_root
 from mps_build.common.records.device_record import Case, load_record
-from mps_build.verify.known import summed_up, unmet
+from mps_build.verify.record_builder import summed_up, unmet
 from mps_build.verify.suite.outcomes import known_death
 
 DEVICE_SUITE = Path(__file__).parents[2] / "device"

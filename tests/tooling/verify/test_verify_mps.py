@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entry import environ
+from fake_suites import FAILS_BY_THE_FAULT, write_python, write_suite
 from mps_build.cli import main
 from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
-from stand_in_drive import FAILS_BY_THE_PLANT
-from stand_in_suite import write_python, write_suite
-from waiting import LONGEST_SECONDS, wait_until
+from processes import LONGEST_SECONDS, environ, wait_until
 
 STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
 MAC = HostFacts(
@@ -167,30 +165,50 @@ def test_a_corrupt_table_of_known_issues_is_refused_with_its_line(run: Run, tmp_
 
 
 @pytest.mark.parametrize(
-    ("only", "plant", "result", "code"),
+    ("only", "fault", "result", "code"),
     [
         ("test_hurt", "fault", "caught", 10),
         ("test_bad", "fault", "missed", 0),
-        ("test_bad", "unhit", "not_exercised", 0),
-        ("test_good", "unhit", "not_exercised", 0),
-        ("test_good", "no-such-plant", "error", 2),
+        ("test_bad", "unhit", "not_exercised", 2),
+        ("test_good", "unhit", "not_exercised", 2),
+        ("test_good", "no-such-fault", "error", 2),
     ],
 )
-def test_a_plants_fate_is_told(run: Run, tmp_path: Path, only: str, plant: str, result: str, code: int) -> None:
-    (tmp_path / "plant.py").write_text("")
-    write_suite(tmp_path / "suite", SUITE + f"def test_hurt():\n    {FAILS_BY_THE_PLANT}\n")
+def test_what_became_of_an_injected_fault_is_said(
+    run: Run, tmp_path: Path, only: str, fault: str, result: str, code: int
+) -> None:
+    (tmp_path / "fault.py").write_text("")
+    write_suite(tmp_path / "suite", SUITE + f"def test_hurt():\n    {FAILS_BY_THE_FAULT}\n")
 
-    status, document = run("--device", "cpu", "--only", only, "--plant", f"{tmp_path / 'plant.py'}:{plant}")
+    status, document = run("--device", "cpu", "--only", only, "--inject", f"{tmp_path / 'fault.py'}:{fault}")
 
-    assert (status, document["plant"]) == (code, result)
+    assert (status, document["fault"]) == (code, result)
     if only == "test_bad":
         assert document["message"].endswith("fails without it too, or is no case: test_bad")
+    if result == "not_exercised":
+        assert document["verdict"] == "not_verified"
+        assert document["message"].startswith("nothing was verified: no case met the injected fault ")
 
 
-def test_a_plants_file_that_is_not_there_is_an_error(run: Run) -> None:
-    status, document = run("--device", "cpu", "--plant", "nowhere.py:fault")
+def test_the_old_name_of_inject_works_and_says_the_new_one(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fault.py").write_text("")
 
-    assert (status, document["plant"]) == (2, "error")
+    status, document = run("--device", "cpu", "--only", "test_good", "--plant", f"{tmp_path / 'fault.py'}:unhit")
+
+    assert "note: --plant is now --inject; the old name goes with the next release" in capsys.readouterr().err
+    assert (status, document["fault"], document["plant"], document["plant_hits"]) == (
+        *(2, "not_exercised", "not_exercised"),
+        document["fault_hits"],
+    )
+    assert document["selection"]["inject"] == document["selection"]["plant"] == f"{tmp_path / 'fault.py'}:unhit"
+
+
+def test_an_injected_faults_file_that_is_not_there_is_an_error(run: Run) -> None:
+    status, document = run("--device", "cpu", "--inject", "nowhere.py:fault")
+
+    assert (status, document["fault"]) == (2, "error")
 
 
 def test_a_recorded_mac_is_diagnosed_and_never_verified(run: Run, tmp_path: Path) -> None:
@@ -235,7 +253,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     argv = [sys.executable, "-c", program, *options]
     told = (tmp_path / "told").open("w")
     with told, subprocess.Popen(argv, env=environ(), stdout=told, stderr=subprocess.STDOUT) as process:
-        outcomes = tmp_path / "record" / "test_standin_0.1.outcomes.jsonl"
+        outcomes = tmp_path / "record" / "test_fake_0.1.outcomes.jsonl"
         wait_until(lambda: outcomes.exists() and '"test_b"' in outcomes.read_text()[200:])
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
@@ -255,7 +273,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(
     resume = document["hint"].partition(" --resume ")[2]
     assert resume == str(tmp_path / "record")
 
-    (tmp_path / "suite" / "test_standin_0.py").write_text("def test_a(): assert False\ndef test_b(): pass\n")
+    (tmp_path / "suite" / "test_fake_0.py").write_text("def test_a(): assert False\ndef test_b(): pass\n")
     monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop, **_: Path("/"))
     again = main("verify_mps", [*options, "--resume", resume])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_suites import write_python, write_suite
 from mps_build.cli import main
 from mps_build.common.errors import OwnFault, UsageError
 from mps_build.common.receipts import digest_of
@@ -17,19 +18,18 @@ from mps_build.common.wheels.wheel_file import read_wheel
 from mps_build.simulation.official import session
 from mps_build.simulation.official.build import Below
 from mps_build.simulation.official.interpreter import Interpreter
+from mps_build.simulation.official.inventory import Lacking
 from mps_build.simulation.official.metal_build import Metal
-from mps_build.simulation.official.metal_names import Lacking
 from mps_build.simulation.official.wheel import Wheel
-from mps_build.verify import VerifyRequest, official_suite
+from mps_build.verify import VerifyRequest, simulated_suites
 from mps_build.verify.device_suite import limits_of
-from mps_build.verify.official_suite import OfficialSuite
+from mps_build.verify.simulated_suites import OfficialSuite
 from small_wheels import write_wheel
-from stand_in_suite import write_python, write_suite
 
 SUITE = """
 import os
 def test_served():
-    assert os.environ["MPS_BUILD_KERNEL_SERVER"] == "/served" and os.path.exists(os.environ["STAND_IN_SERVED"])
+    assert os.environ["MPS_BUILD_KERNEL_SERVER"] == "/served" and os.path.exists(os.environ["FAKE_SERVED"])
     assert os.environ["MPS_BUILD_MACOS"] in ("15.2", "15.4") and "PYTORCH_ENABLE_MPS_FALLBACK" not in os.environ
 def test_bug(): assert 0, "the order of elements"
 def test_new(): assert 0, "off by 3"
@@ -85,7 +85,7 @@ def run(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
     def serve(official: session.Official) -> Iterator[dict[str, str]]:
         served.touch()
         try:
-            yield {"MPS_BUILD_KERNEL_SERVER": "/served", "STAND_IN_SERVED": str(served)}
+            yield {"MPS_BUILD_KERNEL_SERVER": "/served", "FAKE_SERVED": str(served)}
         finally:
             served.unlink()
 
@@ -157,7 +157,7 @@ def test_a_python_of_ours_that_does_not_answer_is_our_fault(run: Run, monkeypatc
     def says_nothing(*_: object, **__: object) -> Interpreter:
         raise UsageError("does not answer as a Python")
 
-    monkeypatch.setattr(official_suite, "describe_interpreter", says_nothing)
+    monkeypatch.setattr(simulated_suites, "describe_interpreter", says_nothing)
 
     assert run()[1]["cause"] == "own_fault"
 
@@ -189,7 +189,7 @@ def test_a_file_is_run_only_if_the_user_says_so(run: Run, tmp_path: Path) -> Non
         (("torch >= 2.14", "--simulated"), "--simulated takes one release"),
         (("nowhere/torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "--simulated", "--trust"), "No such file"),
         (("torch==2.15.0", "--simulated", "--full", "--offline"), "--full, --offline: not for a macOS wheel on Linux"),
-        (("torch==2.15.0", "--simulated", "--plant", "f.py:x"), "--plant: not for a macOS wheel on Linux"),
+        (("torch==2.15.0", "--simulated", "--inject", "f.py:x"), "--inject: not for a macOS wheel on Linux"),
         (("torch==2.15.0", "--simulated", "--source", "tree"), "--source: not for a macOS wheel on Linux"),
         (("torch==2.15.0", "--simulated", "--python", "3.12"), "--python and --simulated exclude each other"),
         (("torch==2.15.0", "--simulated", "--macos", "9.3"), "--macos 9.3: is not a version"),

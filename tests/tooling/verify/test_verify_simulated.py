@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 import simulation
+from fake_suites import write_python, write_suite
 from mps_build.cli import main
 from mps_build.common.records.device_record import Simulated, load_record
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.releases import find_release
-from mps_build.verify import simulated_suite
-from stand_in_suite import write_python, write_suite
+from mps_build.verify import simulated_suites
 
 SUITE = """
 import os
@@ -24,7 +24,7 @@ def test_good(): assert os.environ["MPS_BUILD_MACOS"] in ("15.2", "14.4")
 def test_bug(): assert 0, "the order of elements"
 def test_limit(): assert 0, "no such selector"
 def test_new(): assert 0, "off by 3"
-def test_crash(): os.environ["STAND_IN_DEVICE"] == "cpu" or os.abort()
+def test_crash(): os.environ["FAKE_DEVICE"] == "cpu" or os.abort()
 def test_old(): assert 0
 def test_fresh(): assert "PYTORCH_ENABLE_MPS_FALLBACK" not in os.environ
 """
@@ -47,7 +47,7 @@ Run = Callable[..., tuple[int, dict[str, Any]]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs the command on a stand-in for the simulated interpreter."""
+    """Return a function that runs the command on a fake of the simulated interpreter."""
     for name in ("WORK", "CACHE"):
         monkeypatch.setenv(f"MPS_BUILD_{name}", str(tmp_path / name))
     monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")
@@ -69,7 +69,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         objective_files=69,
         cpu_seconds=1.0,
     )
-    monkeypatch.setattr(simulated_suite, "provide", lambda version, **_: built)
+    monkeypatch.setattr(simulated_suites, "provide", lambda version, **_: built)
 
     def call(*arguments: str) -> tuple[int, dict[str, Any]]:
         answer = tmp_path / "answer.json"
@@ -173,13 +173,13 @@ def test_a_users_tree_and_what_stands_below_reach_the_builder_the_record_and_the
     for name in ("aten/src/ATen/native/native_functions.yaml", "third_party/pybind11/CMakeLists.txt", "CMakeLists.txt"):
         (tree / name).touch()
     (tree / "version.txt").write_text("2.6.0a0")
-    plain: Callable[..., Built] = vars(simulated_suite)["provide"]
+    plain: Callable[..., Built] = vars(simulated_suites)["provide"]
 
     def provide(version: str, **more: Any) -> Built:
         asked.update(more)
         return plain(version, **more)
 
-    monkeypatch.setattr(simulated_suite, "provide", provide)
+    monkeypatch.setattr(simulated_suites, "provide", provide)
     status, document = run("--only", "test_fresh", "--source", str(tree), "--torch", "built")
 
     assert status == 0 and asked["source"] == tree and asked["torch"] == "built"
@@ -221,18 +221,18 @@ def test_what_makes_no_sense_is_refused_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(simulated_suite, "provide", lambda *_, **__: pytest.fail("something was built"))
+    monkeypatch.setattr(simulated_suites, "provide", lambda *_, **__: pytest.fail("something was built"))
 
     assert main("verify_mps", list(arguments)) == status
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_what_is_known_catches_no_plant(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "plant.py").write_text("def reaching(): pass\n")
+def test_what_is_known_catches_no_fault(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "fault.py").write_text("def reaching(): pass\n")
 
-    status, document = run("--only", "test_bug,test_fresh", "--plant", f"{tmp_path / 'plant.py'}:fires")
+    status, document = run("--only", "test_bug,test_fresh", "--inject", f"{tmp_path / 'fault.py'}:fires")
 
-    assert (status, document["plant"]) == (0, "missed")
+    assert (status, document["fault"]) == (0, "missed")
     assert [case["outcome"] for case in document["cases"]] == ["known", "passed"]
 
 

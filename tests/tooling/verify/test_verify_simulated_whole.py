@@ -60,9 +60,9 @@ def test_the_suite_gives_a_verdict_and_goes_on_after_a_crash(
     assert cases["issue-145203"]["known_issue"] == "145203"
     assert cases["issue-115152"]["outcome"] == cases["issue-165267-normal_"]["outcome"] == "passed"
 
-    status = main("verify_mps", [*arguments, "--plant", f"{crash}:sends"])
+    status = main("verify_mps", [*arguments, "--inject", f"{crash}:sends"])
     document = json.loads(answer.read_text())
     cases = {case["id"]: case for case in document["cases"]}
-    assert (status, document["plant"]) == (10, "caught")  # a crash of a case that is known to be wrong is news
+    assert (status, document["fault"]) == (10, "caught")  # a crash of a case that is known to be wrong is news
     assert cases["issue-145203"]["outcome"] == "crashed"
     assert "signal 11 (Segmentation fault), operator (none), selector commandBuffer" in cases["issue-145203"]["reason"]

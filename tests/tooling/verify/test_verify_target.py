@@ -13,17 +13,16 @@ from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.reporter import SilentReporter
 from mps_build.verify import VerifyRequest
 from mps_build.verify.target import resolve as target
-from mps_build.verify.target.fetched_wheel import fetch_wheel
+from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import (
     Interpreter,
     describe_interpreter,
     listing,
     machine_of_program,
+    suite_environ,
     the_one_torch,
 )
-from mps_build.verify.target.shop import Shop
-from mps_build.verify.target.variables import suite_environ
-from mps_build.verify.target.wheel_fit import check_fit, name_wheel
+from mps_build.verify.target.wheel import check_fit, fetch_wheel, name_wheel
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 PLATFORMS = {"mac": "macosx-14.0-arm64", "mac_universal": "macosx-11-universal2", "linux": "linux-x86_64"}
@@ -218,10 +217,10 @@ def test_what_is_no_requirement_of_torch_is_refused(text: str) -> None:
         VerifyRequest(target=text).requirement  # noqa: B018
 
 
-@pytest.mark.parametrize("plant", ["fault.py", ":fault", "nowhere.py:fault"])
-def test_a_plant_that_cannot_be_loaded_is_refused_before_anything_is_made(plant: str) -> None:
-    with pytest.raises(UsageError, match="--plant"):
-        VerifyRequest(plant=plant).check_plant()
+@pytest.mark.parametrize("fault", ["fault.py", ":fault", "nowhere.py:fault"])
+def test_a_fault_that_cannot_be_loaded_is_refused_before_anything_is_made(fault: str) -> None:
+    with pytest.raises(UsageError, match="--inject"):
+        VerifyRequest(fault=fault).check_fault()
 
 
 def test_nothing_that_changes_results_reaches_the_suite() -> None:
@@ -246,11 +245,11 @@ def test_nothing_that_changes_results_reaches_the_suite() -> None:
 def test_without_an_index_the_interpreters_own_pytest_will_do_if_it_is_new_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, stands_in: bool
 ) -> None:
-    def unreachable(interpreter: Interpreter, shop: Shop, **_: object) -> Path:
+    def unreachable(interpreter: Interpreter, store: EnvironmentStore, **_: object) -> Path:
         raise BuildEnvironmentError("no index")
 
     monkeypatch.setattr(target, "make_overlay", unreachable)
-    shop = Shop(cache=tmp_path, environ=ENVIRON, log=tmp_path / "log", reporter=SilentReporter())
+    store = EnvironmentStore(cache=tmp_path, environ=ENVIRON, log=tmp_path / "log", reporter=SilentReporter())
     add_torch(tmp_path / "site", "2.13.0")
     if own:
         metadata = tmp_path / "site" / f"pytest-{own}.dist-info"
@@ -262,21 +261,23 @@ def test_without_an_index_the_interpreters_own_pytest_will_do_if_it_is_new_enoug
     request = VerifyRequest(python=str(python_with(tmp_path / "python", tmp_path / "site")))
 
     if stands_in:
-        assert target.prepare_target(request, shop).document["own_pytest"] is True
+        assert target.prepare_target(request, store).document["own_pytest"] is True
     else:
         with pytest.raises(BuildEnvironmentError, match="no index"):
-            target.prepare_target(request, shop)
+            target.prepare_target(request, store)
 
 
 def test_an_exact_requirement_finds_the_wheel_that_it_got_before(tmp_path: Path) -> None:
-    shop = Shop(cache=tmp_path, environ=ENVIRON, log=tmp_path / "log", reporter=SilentReporter(), offline=True)
+    store = EnvironmentStore(
+        cache=tmp_path, environ=ENVIRON, log=tmp_path / "log", reporter=SilentReporter(), offline=True
+    )
     wheels = tmp_path / "wheels" / "3.11-arm64"
     wheels.mkdir(parents=True)
     for version in ("2.13.0+cpu", "2.13.1", "2.14.0.dev20260901"):
         wheel(wheels, f"torch-{version}-cp311-cp311-linux_x86_64.whl")
 
     def fetched(requirement: str) -> str:
-        return fetch_wheel(requirement, interpreter(), shop).name.split("-")[1]
+        return fetch_wheel(requirement, interpreter(), store).name.split("-")[1]
 
     assert fetched("torch==2.13.0") == "2.13.0+cpu"
     assert fetched("torch == 2.14.0.dev20260901") == "2.14.0.dev20260901"

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from fake_suites import judge_text
 from mps_build.commands import simulate
 from mps_build.common import cores as counted
 from mps_build.common.console import Console
@@ -19,19 +20,17 @@ from mps_build.common.process import Command
 from mps_build.common.records.device_record import Case, Concurrency, Estimate
 from mps_build.kernels.execution import servers, verify_all
 from mps_build.verify import device_suite, progress
-from mps_build.verify.bisection import predicate
+from mps_build.verify.bisection import answers
 from mps_build.verify.bisection.runner import Prepared
 from mps_build.verify.device_suite import DeviceSuite
-from mps_build.verify.draft import Draft
-from mps_build.verify.progress import Progress
-from mps_build.verify.slowness import Load, likely_cause
-from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.run import SuiteRun
+from mps_build.verify.progress import Load, Progress, likely_cause
+from mps_build.verify.record_builder import RecordBuilder
+from mps_build.verify.request import VerifyRequest
+from mps_build.verify.suite.outcomes import SuiteRun
+from mps_build.verify.suite.request import Limits
 from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
-from mps_build.verify.verify_request import VerifyRequest
-from mps_build.verify.work import Setting
+from mps_build.verify.verification import RunContext
 from rich.console import Console as RichConsole
-from stand_in_drive import judge_text
 
 GIB = 1 << 30
 # Plays torch and its suite: it writes what it is told, and answers one case.
@@ -69,8 +68,8 @@ def ask(
     monkeypatch.setattr(device_suite, "total_bytes", lambda: 512 * GIB)
     monkeypatch.setattr(device_suite, "judge_text_on", lambda host, torch: judge_text)
     printed = io.StringIO()
-    draft = Draft(gpu={"memory_bytes": 80 * GIB} if request.device == "cuda" else {})
-    setting = Setting(
+    builder = RecordBuilder(gpu={"memory_bytes": 80 * GIB} if request.device == "cuda" else {})
+    context = RunContext(
         target=cast(
             Any,
             SimpleNamespace(
@@ -81,7 +80,7 @@ def ask(
         host=cast(Any, None),
         known=(),
         folder=folder / "run",
-        draft=draft,
+        builder=builder,
         run=SuiteRun(),
         on_case=lambda run, case: None,
         on_estimate=lambda estimate: None,
@@ -89,10 +88,10 @@ def ask(
     )
     suite = DeviceSuite(request)
     suite.files = (folder / "test_smoke_a.py",)
-    suite.run(setting)
+    suite.run(context)
     rows = [line.split() for line in (folder / "told").read_text().splitlines()]
     assert all(len(row) == ALL and len(set(row)) == 1 for row in rows), rows
-    together = draft.concurrency_of(setting.run)
+    together = builder.concurrency_of(context.run)
     assert together is not None
     return [int(row[0]) for row in rows], together, printed.getvalue()
 
@@ -208,7 +207,7 @@ def test_a_simulated_program_is_told_the_quota(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("quota_of_two")
 def test_a_question_of_bisect_is_told_the_quota(tmp_path: Path) -> None:
     argv = ("sh", "-c", f'echo "$OMP_NUM_THREADS" >{tmp_path}/told')
-    asked = predicate.Predicate(argv=argv, seconds=30, log=tmp_path / "log", environ=os.environ)
+    asked = answers.Predicate(argv=argv, seconds=30, log=tmp_path / "log", environ=os.environ)
 
     assert asked.ask(Prepared(subject="2.6.0")).word == "good"
     assert (tmp_path / "told").read_text() == "2\n"
@@ -311,7 +310,7 @@ TORCH = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORC
 @pytest.mark.skipif(not TORCH, reason="needs torch: nox -s tests_torch")
 def test_torch_has_the_threads_that_its_process_is_told(tmp_path: Path) -> None:
     from mps_build.verify.suite.driver import run_suite
-    from mps_build.verify.suite.suite_request import SuiteRequest
+    from mps_build.verify.suite.request import SuiteRequest
 
     suite = Path(__file__).parents[2] / "device"
     request = SuiteRequest(

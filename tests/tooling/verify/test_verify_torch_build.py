@@ -9,15 +9,15 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from http_servers import page, served
 from mps_build.common.errors import MpsBuildError
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.wheels.pip_call import limited_pip
 from mps_build.verify.bisection.versions import Index, Venvs
-from mps_build.verify.target.fetched_wheel import fetch_wheel
+from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import Interpreter, describe_interpreter
-from mps_build.verify.target.shop import Shop
+from mps_build.verify.target.wheel import fetch_wheel
 from small_wheels import write_wheel
-from strange_server import page, served
 
 LARGE = 526_574_961
 
@@ -39,7 +39,7 @@ class Told(SilentReporter):
 def own_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     """The session's pip in the place of one of ours, which takes seconds to make."""
     pip = limited_pip(sys.executable)
-    monkeypatch.setattr("mps_build.verify.target.fetched_wheel.own_pip", lambda _: (*pip, "--no-input"))
+    monkeypatch.setattr("mps_build.verify.target.wheel.own_pip", lambda _: (*pip, "--no-input"))
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +71,12 @@ def write(folder: Path, name: str, version: str, *, needs: Sequence[str] = ()) -
     return write_wheel(folder, files, name=f"{stem}-py3-none-any.whl")
 
 
-def shop(cache: Path, settings: Mapping[str, str], *, wants_cuda: bool = False) -> tuple[Shop, Told]:
+def store(cache: Path, settings: Mapping[str, str], *, wants_cuda: bool = False) -> tuple[EnvironmentStore, Told]:
     told = Told()
     own = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     environ = {**own, "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_CACHE_DIR": "1", "no_proxy": "127.0.0.1", **settings}
     log = cache.parent / "log"
-    return Shop(cache=cache, environ=environ, log=log, reporter=told, wants_cuda=wants_cuda), told
+    return EnvironmentStore(cache=cache, environ=environ, log=log, reporter=told, wants_cuda=wants_cuda), told
 
 
 def of(folder: Path) -> dict[str, str]:
@@ -88,7 +88,7 @@ def test_a_build_for_the_cpu_is_taken_where_another_would_come_first(
 ) -> None:
     """pip alone takes +cu130: of two local versions the later in the alphabet."""
     requirement = "torch<2.14,>=2.10"
-    made, told = shop(tmp_path / "cache", of(folder))
+    made, told = store(tmp_path / "cache", of(folder))
 
     assert "2.13.0+cpu" in fetch_wheel(requirement, ours, made).name
     size = sum(path.stat().st_size for path in folder.glob("*") if path.name.startswith(("torch-2.13.0+cpu", "sympy")))
@@ -100,7 +100,7 @@ def test_a_build_for_the_cpu_is_taken_where_another_would_come_first(
 def test_a_build_for_cuda_is_told_before_it_is_fetched_with_the_places_that_have_none_for_the_cpu(
     tmp_path: Path, folder: Path, ours: Interpreter
 ) -> None:
-    made, told = shop(tmp_path / "cache", of(folder))
+    made, told = store(tmp_path / "cache", of(folder))
 
     assert fetch_wheel("torch==2.14.0", ours, made).name == "torch-2.14.0-py3-none-any.whl"
     begun = told.said.index("Fetch torch==2.14.0")
@@ -110,7 +110,7 @@ def test_a_build_for_cuda_is_told_before_it_is_fetched_with_the_places_that_have
 
 
 def test_a_build_for_cuda_is_taken_where_it_is_wanted(tmp_path: Path, folder: Path, ours: Interpreter) -> None:
-    made, told = shop(tmp_path / "cache", of(folder), wants_cuda=True)
+    made, told = store(tmp_path / "cache", of(folder), wants_cuda=True)
 
     assert "+cu130" in fetch_wheel("torch==2.13.0", ours, made).name
     assert not any(each.startswith("no torch") for each in told.said)
@@ -132,7 +132,7 @@ def test_the_size_is_told_where_an_index_has_no_metadata_and_nothing_of_the_file
         handler.end_headers()
 
     with served(answer) as (address, _):
-        made, told = shop(tmp_path / "cache", {"PIP_INDEX_URL": address, "PIP_RETRIES": "0"})
+        made, told = store(tmp_path / "cache", {"PIP_INDEX_URL": address, "PIP_RETRIES": "0"})
         with pytest.raises(MpsBuildError):  # the file is cut off
             fetch_wheel("torch==2.13.0", ours, made)
     line = "torch 2.13.0: the index does not tell what it is a build for; 526.6 MB to fetch, and what it needs"
@@ -143,7 +143,7 @@ def test_the_size_is_told_where_an_index_has_no_metadata_and_nothing_of_the_file
 
 def test_a_bisection_takes_builds_for_the_cpu_too(tmp_path: Path, folder: Path, ours: Interpreter) -> None:
     told = Told()
-    environ = shop(tmp_path, {})[0].environ
+    environ = store(tmp_path, {})[0].environ
     index = Index(arguments=("--no-index", "--find-links", folder.as_uri()), environ=environ)
     venvs = Venvs(folder=tmp_path, index=index, python_of={"2.13.0": Path(sys.executable)}, reporter=told)
 

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_suites import add_libraries, write_python, write_training_suite
 from mps_build.cli import main
 from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
 from mps_build.verify.target.diagnosis import HostFacts
-from stand_in_suite import write_python
-from stand_in_training import add_libraries, write_training_suite
-from waiting import LONGEST_SECONDS, wait_until
+from processes import LONGEST_SECONDS, wait_until
 
 SHIPPED = Path(__file__).parents[2] / "training"
 TORCH: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
@@ -53,7 +52,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             monkeypatch.setattr(preparation, "observe_host", lambda recording: host)
         known = (SHIPPED / "known_issues.yaml").read_text()
         root = write_training_suite(tmp_path / "data", json.dumps(wrong or {}), known_issues=known)
-        monkeypatch.setattr("mps_build.verify.training.training_verification.data_root", lambda: root)
+        monkeypatch.setattr("mps_build.verify.training.suite.data_root", lambda: root)
         folder = tmp_path / f"python-{len(list(tmp_path.iterdir()))}"
         python = write_python(folder, json.dumps(TORCH | torch))
         add_libraries(folder / "site", json.dumps({"use_cpu": use_cpu}), versions)
@@ -277,31 +276,31 @@ def test_real_weights_are_one_case_more(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_plant_that_is_caught_ends_the_run_there(run: Run, tmp_path: Path) -> None:
-    plant = tmp_path / "fault.py"
-    plant.write_text("def wrong(): ...\n")
+def test_a_fault_that_is_caught_ends_the_run_there(run: Run, tmp_path: Path) -> None:
+    fault = tmp_path / "fault.py"
+    fault.write_text("def wrong(): ...\n")
 
-    chosen = ("--plant", f"{plant}:wrong", "--only", "accelerate-vision")
+    chosen = ("--inject", f"{fault}:wrong", "--only", "accelerate-vision")
 
     status, document = run(*chosen, wrong={"accelerate_vision": {"stays": True}})
 
-    assert (status, document["plant"]) == (10, "caught")
+    assert (status, document["fault"]) == (10, "caught")
     assert list(outcomes(document))[-1] == "accelerate-vision-device"
     status, document = run(*chosen)
-    assert (status, document["plant"], document["verdict"]) == (0, "missed", "rehearsed")
+    assert (status, document["fault"], document["verdict"]) == (0, "missed", "rehearsed")
 
 
 @pytest.mark.slow
-def test_a_workload_that_fails_before_the_plants_first_hit_is_no_catch(run: Run, tmp_path: Path) -> None:
-    plant = tmp_path / "fault.py"
-    plant.write_text("def wrong(): ...\n")
-    chosen = ("--plant", f"{plant}:wrong", "--only", "accelerate-vision,transformers-architectures")
+def test_a_workload_that_fails_before_the_faults_first_hit_is_no_catch(run: Run, tmp_path: Path) -> None:
+    fault = tmp_path / "fault.py"
+    fault.write_text("def wrong(): ...\n")
+    chosen = ("--inject", f"{fault}:wrong", "--only", "accelerate-vision,transformers-architectures")
     own = {"accelerate_vision": {"stays": True, "hits": 0}, "architectures": {"fails": "-one", "hits": 0}}
 
     status, document = run(*chosen, wrong=own)
 
-    # What fails by itself beside a fault that is never met is told, and is no verdict.
-    assert (status, document["plant"]) == (0, "not_exercised")
+    # What fails by itself beside a fault that is never met is said, and is no verdict.
+    assert (status, document["fault"]) == (2, "not_exercised")
     assert "accelerate-vision-device" in document["message"]
     found = outcomes(document)
     assert (found["accelerate-vision-device"], found["transformers-architectures-three"]) == ("failed", "passed")

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_suites import DEATHS, DEATHS_ANYWHERE, FAILS_BY_THE_FAULT, ON_THE_CPU, drive, outcomes
 from mps_build.common.records.device_record import Case
-from mps_build.verify.suite.run import SuiteRun
-from stand_in_drive import DEATHS, DEATHS_ANYWHERE, FAILS_BY_THE_PLANT, ON_THE_CPU, drive, outcomes
-from waiting import wait_until
+from mps_build.verify.suite.outcomes import SuiteRun
+from processes import wait_until
 
 
 def only_case(run: SuiteRun, case_id: str) -> Case:
@@ -53,7 +53,7 @@ def test_a():
 """
     driver = f"from test_verify_watchdog import *; drive(Path({str(tmp_path)!r}), {hang!r})"
     root = Path(__file__).parents[1]
-    folders = (Path(__file__).parent, root / "stand_ins", root.parents[1] / "scripts")
+    folders = (Path(__file__).parent, root / "fakes", root.parents[1] / "scripts")
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     told = tmp_path / "run" / "pid"
     with subprocess.Popen((sys.executable, "-c", driver), env=environ) as process:
@@ -77,7 +77,7 @@ def test_a_process_that_ends_between_two_cases_is_recorded_and_the_rest_still_ru
 
     assert outcomes(run) == {
         "test_dies_behind": "passed",
-        "test_standin_0::between-cases": "crashed",
+        "test_fake_0::between-cases": "crashed",
         "test_c": "passed",
     }
 
@@ -85,7 +85,7 @@ def test_a_process_that_ends_between_two_cases_is_recorded_and_the_rest_still_ru
 def test_a_crash_after_the_last_case_is_recorded(tmp_path: Path) -> None:
     run = drive(tmp_path, "def test_at_exit(): pass\n")
 
-    assert outcomes(run) == {"test_at_exit": "passed", "test_standin_0::end": "crashed"}
+    assert outcomes(run) == {"test_at_exit": "passed", "test_fake_0::end": "crashed"}
 
 
 def test_what_goes_wrong_in_a_living_process_is_a_failure_where_it_happened_and_the_rest_runs(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_what_goes_wrong_in_a_living_process_is_a_failure_where_it_happened_and_
     )
 
     assert outcomes(run) == {
-        "test_standin_1::collection": "crashed",
+        "test_fake_1::collection": "crashed",
         "test_a": "passed",
         "test_silent": "failed",
         "test_b": "failed",
@@ -108,12 +108,12 @@ def test_what_goes_wrong_in_a_living_process_is_a_failure_where_it_happened_and_
         "test_d": "passed",
     }
     assert str(only_case(run, "test_b").reason).startswith("gpu_fault")
-    assert "no_such_module" in str(only_case(run, "test_standin_1::collection").reason)
+    assert "no_such_module" in str(only_case(run, "test_fake_1::collection").reason)
     assert (run.stopped, run.bad) == (None, 3)
     # All files share a process, and each case knows its file.
     assert {case.id: case.file for case in run.cases if len(case.id) == len("test_a")} == {
-        **dict.fromkeys(("test_a", "test_b", "test_c"), "test_standin_0.py"),
-        "test_d": "test_standin_2.py",
+        **dict.fromkeys(("test_a", "test_b", "test_c"), "test_fake_0.py"),
+        "test_d": "test_fake_2.py",
     }
     assert [path.name for path in (tmp_path / "run").glob("*.log")] == ["suite.1.log"]
 
@@ -123,8 +123,8 @@ def test_a_failure_outside_of_any_case_is_not_lost(tmp_path: Path) -> None:
 
     run = drive(tmp_path, fixture + "def test_silent(broken): pass\ndef test_a(): pass\n")
 
-    assert outcomes(run) == {"test_a": "passed", "test_standin_0::outside": "failed", "test_silent": "failed"}
-    assert "no device" in str(only_case(run, "test_standin_0::outside").reason)
+    assert outcomes(run) == {"test_a": "passed", "test_fake_0::outside": "failed", "test_silent": "failed"}
+    assert "no device" in str(only_case(run, "test_fake_0::outside").reason)
 
 
 def test_two_gpu_faults_stop_the_run(tmp_path: Path) -> None:
@@ -157,38 +157,38 @@ def test_a_crash_is_known_only_if_a_row_says_that_it_crashes(tmp_path: Path) -> 
     assert [case.known_issue for case in run.cases] == ["crashes", "flaky", None]
 
 
-def test_a_plant_stops_the_run_at_the_first_failure(tmp_path: Path) -> None:
-    fails = f"def test_a():\n    {FAILS_BY_THE_PLANT}\n"
+def test_a_fault_stops_the_run_at_the_first_failure(tmp_path: Path) -> None:
+    fails = f"def test_a():\n    {FAILS_BY_THE_FAULT}\n"
 
-    run = drive(tmp_path, fails + "def test_b(): pass\n", "def test_c(): pass\n", plant="p.py:fault")
+    run = drive(tmp_path, fails + "def test_b(): pass\n", "def test_c(): pass\n", fault="p.py:fault")
 
-    assert run.plant_result() == "caught"
+    assert run.fault_result() == "caught"
     assert "test_c" not in outcomes(run)
 
 
-@pytest.mark.parametrize("plant", ["p.py:uncounted", "p.py:reaching"])
+@pytest.mark.parametrize("fault", ["p.py:uncounted", "p.py:reaching"])
 def test_a_case_that_fails_before_the_first_hit_is_no_catch_and_does_not_end_the_run(
-    tmp_path: Path, plant: str
+    tmp_path: Path, fault: str
 ) -> None:
     """Without HITS nobody knows: the first failure ends the run."""
     cases = ("by_itself", "reached", "behind")
 
-    run = drive(tmp_path, "".join(f"def test_{name}():\n    {FAILS_BY_THE_PLANT}\n" for name in cases), plant=plant)
+    run = drive(tmp_path, "".join(f"def test_{name}():\n    {FAILS_BY_THE_FAULT}\n" for name in cases), fault=fault)
 
-    assert run.plant_result() == "caught"
-    assert list(outcomes(run)) == [f"test_{name}" for name in cases[: 1 if "uncounted" in plant else 2]]
+    assert run.fault_result() == "caught"
+    assert list(outcomes(run)) == [f"test_{name}" for name in cases[: 1 if "uncounted" in fault else 2]]
 
 
-@pytest.mark.parametrize(("plant", "result"), [("p.py:reaching", "missed"), ("p.py:unhit", "not_exercised")])
-def test_a_plant_is_not_caught_by_cases_that_fail_by_themselves(tmp_path: Path, plant: str, result: str) -> None:
+@pytest.mark.parametrize(("fault", "result"), [("p.py:reaching", "missed"), ("p.py:unhit", "not_exercised")])
+def test_a_fault_is_not_caught_by_cases_that_fail_by_themselves(tmp_path: Path, fault: str, result: str) -> None:
     files = ("def test_a(): assert 0\ndef test_reached(): pass\n", "import nowhere\n", "def test_c(): pass\n")
 
-    run = drive(tmp_path, *files, plant=plant)
+    run = drive(tmp_path, *files, fault=fault)
 
-    assert run.plant_result() == result
+    assert run.fault_result() == result
     assert {name: outcome for name, outcome in outcomes(run).items() if outcome != "passed"} == {
         "test_a": "failed",
-        "test_standin_1::collection": "crashed",
+        "test_fake_1::collection": "crashed",
     }
     assert outcomes(run)["test_c"] == "passed"
 
@@ -196,33 +196,33 @@ def test_a_plant_is_not_caught_by_cases_that_fail_by_themselves(tmp_path: Path, 
 def test_hits_of_an_earlier_process_do_not_make_a_later_failure_a_catch(tmp_path: Path) -> None:
     cases = "def test_reached_leaves(): pass\ndef test_fails(): assert 0\ndef test_behind(): pass\n"
 
-    run = drive(tmp_path, cases, plant="p.py:reaching")
+    run = drive(tmp_path, cases, fault="p.py:reaching")
 
-    assert (run.plant_result(), run.plant_hits, len(run.cases)) == ("missed", 1, 3)
+    assert (run.fault_result(), run.fault_hits, len(run.cases)) == ("missed", 1, 3)
 
 
-@pytest.mark.parametrize("plant", ["p.py:fault", "p.py:uncounted"])
-def test_a_case_that_fails_without_the_plant_too_catches_nothing_though_it_had_a_hit(
-    tmp_path: Path, plant: str
+@pytest.mark.parametrize("fault", ["p.py:fault", "p.py:uncounted"])
+def test_a_case_that_fails_without_the_fault_too_catches_nothing_though_it_had_a_hit(
+    tmp_path: Path, fault: str
 ) -> None:
     behind = f"def test_fails(): assert 0\ndef test_dies():\n    {DEATHS_ANYWHERE['abort']}\ndef test_b(): pass\n"
 
-    run = drive(tmp_path, behind, plant=plant, device="cpu")
+    run = drive(tmp_path, behind, fault=fault, device="cpu")
 
-    assert run.plant_result() == "missed"
+    assert run.fault_result() == "missed"
     assert outcomes(run) == {"test_fails": "failed", "test_dies": "skipped", "test_b": "passed"}
 
 
 @pytest.mark.parametrize(
-    ("plant", "result"), [("p.py:fault", "caught"), ("p.py:uncounted", "caught"), ("p.py:unhit", "not_exercised")]
+    ("fault", "result"), [("p.py:fault", "caught"), ("p.py:uncounted", "caught"), ("p.py:unhit", "not_exercised")]
 )
-def test_a_process_that_dies_leaves_the_count_of_hits_behind(tmp_path: Path, plant: str, result: str) -> None:
-    dies = "import os; os.environ['STAND_IN_PLANT'] and os.abort()"
+def test_a_process_that_dies_leaves_the_count_of_hits_behind(tmp_path: Path, fault: str, result: str) -> None:
+    dies = "import os; os.environ['FAKE_FAULT'] and os.abort()"
 
-    run = drive(tmp_path, f"def test_a():\n    {dies}\ndef test_b(): pass\n", plant=plant)
+    run = drive(tmp_path, f"def test_a():\n    {dies}\ndef test_b(): pass\n", fault=fault)
 
     expected = {"test_a": "crashed"} if result == "caught" else {"test_a": "crashed", "test_b": "passed"}
-    assert (run.plant_result(), outcomes(run)) == (result, expected)
+    assert (run.fault_result(), outcomes(run)) == (result, expected)
 
 
 @pytest.mark.parametrize("device", ["cpu", "mps"])
@@ -243,24 +243,24 @@ def test_a_case_in_which_the_cpu_dies_too_has_no_reference(tmp_path: Path, devic
     )
 
 
-@pytest.mark.parametrize(("plant", "result"), [("p.py:fault", "missed"), ("p.py:unhit", "not_exercised")])
-def test_a_plant_that_nobody_noticed_was_missed_or_never_fired(tmp_path: Path, plant: str, result: str) -> None:
-    run = drive(tmp_path, "def test_a(): pass\n", plant=plant)
+@pytest.mark.parametrize(("fault", "result"), [("p.py:fault", "missed"), ("p.py:unhit", "not_exercised")])
+def test_a_fault_that_nobody_noticed_was_missed_or_never_fired(tmp_path: Path, fault: str, result: str) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", fault=fault)
 
-    assert run.plant_result() == result
-
-
-def test_a_plant_that_cannot_be_loaded_is_an_error_with_the_reason(tmp_path: Path) -> None:
-    run = drive(tmp_path, "def test_a(): pass\n", plant="plant.py:no-such-plant")
-
-    assert run.plant_result() == "error"
-    assert "has no callable no-such-plant" in str(run.refused)
+    assert run.fault_result() == result
 
 
-def test_a_plant_that_takes_the_process_down_when_it_is_loaded_is_an_error(tmp_path: Path) -> None:
-    run = drive(tmp_path, "import os\nos.abort()\n", plant="p.py:fault")
+def test_a_fault_that_cannot_be_loaded_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", fault="fault.py:no-such-fault")
 
-    assert (run.plant_result(), run.cases) == ("error", [])
+    assert run.fault_result() == "error"
+    assert "has no callable no-such-fault" in str(run.refused)
+
+
+def test_a_fault_that_takes_the_process_down_when_it_is_loaded_is_an_error(tmp_path: Path) -> None:
+    run = drive(tmp_path, "import os\nos.abort()\n", fault="p.py:fault")
+
+    assert (run.fault_result(), run.cases) == ("error", [])
     assert "SIGABRT, before its first case" in str(run.refused)
 
 
@@ -269,7 +269,7 @@ def test_only_what_is_asked_for_runs_and_its_error_and_bound_are_kept(tmp_path: 
 
     assert outcomes(run) == {"test_b": "passed"}
     case = run.cases[0]
-    assert (case.largest, case.bound, case.issue, case.layer) == (0.5, 1.0, ("1",), "stand_in")
+    assert (case.largest, case.bound, case.issue, case.layer) == (0.5, 1.0, ("1",), "fake")
 
 
 def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_
     run = drive(tmp_path, *files)
 
     passed = dict.fromkeys(("test_a", "test_c", "test_d"), "passed")
-    assert outcomes(run) == {**passed, "test_b": "crashed", "test_standin_2::collection": "crashed"}
+    assert outcomes(run) == {**passed, "test_b": "crashed", "test_fake_2::collection": "crashed"}
     assert len(run.cases) == 5  # a file that cannot be imported is told once
     assert (tmp_path / "run" / "asked").read_text() == "abcd"
     assert sorted(path.name for path in (tmp_path / "run").glob("*.log")) == [
@@ -306,4 +306,4 @@ def test_a_suite_may_leave_the_rest_to_another_process(tmp_path: Path) -> None:
 def test_a_file_whose_import_kills_the_process_costs_that_file_only(tmp_path: Path) -> None:
     run = drive(tmp_path, "def test_a(): pass\n", "import os\nos.abort()\n", "def test_c(): pass\n")
 
-    assert outcomes(run) == {"test_a": "passed", "test_standin_1::collection": "crashed", "test_c": "passed"}
+    assert outcomes(run) == {"test_a": "passed", "test_fake_1::collection": "crashed", "test_c": "passed"}

@@ -48,8 +48,8 @@ def on_the_cpu() -> Iterator[None]:
 class Bench:
     """Compares a device's answers; keeps the one that came nearest to its bound."""
 
-    def __init__(self, device: torch.device, planted: Maker) -> None:
-        self.device, self.planted = device, planted
+    def __init__(self, device: torch.device, injected: Maker) -> None:
+        self.device, self.injected = device, injected
         self.nearest: tuple[float, float] = (0.0, math.inf)
 
     def compare(self, what: str, got: Any, same: Any, reference: Any, *, floor: float, least: float = 0.0) -> None:
@@ -87,18 +87,18 @@ def run_cases(
     cases: Mapping[str, Callable[[Bench], None]],
     events: Events,
     device: str,
-    planted: Maker,
+    injected: Maker,
     *,
     after: str | None = None,
     hits: Callable[[], int | None] = lambda: None,
 ) -> None:
-    """Ask every case behind `after` and tell each one's outcome, with the hits of the plant so far."""
+    """Ask every case behind `after` and tell each one's outcome, with the hits of the fault so far."""
     names = list(cases)
     names = names[names.index(after) + 1 :] if after in names else names
     events.tell("collected", ids=names)
     for name in names:
-        _ask(name, cases[name], events, Bench(torch.device(device), planted), hits)
-    events.tell("plant", hits=hits())
+        _ask(name, cases[name], events, Bench(torch.device(device), injected), hits)
+    events.tell("fault", hits=hits())
     events.tell("end")
 
 
@@ -128,11 +128,11 @@ def _ask(
         reason=reason[:2000],
         error={"max_abs": off, "bound": bound} if known else None,
         seconds=round(time.monotonic() - began, 3),
-        plant_hits=hits(),
+        fault_hits=hits(),
     )
 
 
-def no_plant() -> ContextManager[Any]:
+def no_fault() -> ContextManager[Any]:
     return contextlib.nullcontext()
 
 

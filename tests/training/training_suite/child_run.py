@@ -1,4 +1,4 @@
-"""One run of a workload: which device it is for, what it writes, the plant that is held around it."""
+"""One run of a workload: which device it is for, what it writes, the fault that is held around it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .events import Events
 from .observer import Observer
 from .own_work import own_work, tell_own_fault
 
-# The suite beside this one knows how a plant is loaded: docs/verify/plants.md.
+# The suite beside this one knows how a fault is loaded: docs/verify/injected_faults.md.
 sys.path.insert(0, str(Path(__file__).parents[2] / "device"))
 
 from engine.plants import Plant
@@ -41,7 +41,7 @@ class ChildRun:
         self.compared: int = options.compared
         self.force_cpu: bool = options.force_cpu
         self.expected: str = options.expect
-        self._plant = Plant(options.plant) if options.plant and self.is_device else None
+        self._fault = Plant(options.inject) if options.inject and self.is_device else None
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -65,19 +65,19 @@ class ChildRun:
         finally:
             warnings.showwarning = shown
         self.events.tell("fallbacks", operators=sorted(set(fallen)))
-        if self._plant is not None:
-            self.events.tell("plant", name=self._plant.name, hits=self._plant.hits)
+        if self._fault is not None:
+            self.events.tell("fault", name=self._fault.name, hits=self._fault.hits)
         self.events.tell("finished", id=self.name)
         self.events.tell("end")
 
     @property
-    def plant_hits(self) -> int | None:
-        """How often the plant fired so far; None where its file does not count, or there is none."""
-        return self._plant.hits if self._plant is not None else None
+    def fault_hits(self) -> int | None:
+        """How often the fault fired so far; None where its file does not count, or there is none."""
+        return self._fault.hits if self._fault is not None else None
 
-    def planted(self) -> ContextManager[Any]:
-        """Return what is to be held around the training: the plant, in the device run."""
-        return self._plant.maker() if self._plant is not None else contextlib.nullcontext()
+    def injected(self) -> ContextManager[Any]:
+        """Return what is to be held around the training: the fault, in the device run."""
+        return self._fault.maker() if self._fault is not None else contextlib.nullcontext()
 
     def observer(self) -> Observer:
         """Return the observer of the training itself."""
@@ -112,7 +112,7 @@ def run_training(name: str, training_function: Callable[[ChildRun, Observer, tor
     run = ChildRun(name, parser().parse_args())
     with run.running():
         seen = run.observer()
-        with run.planted():
+        with run.injected():
             accuracy, count = training_function(run, seen, torch.float32)
         reference = None
         if not run.is_device:
@@ -152,7 +152,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--steps", type=int, help="end after so many steps (without a gate on the accuracy)")
     options.add_argument("--compared", type=int, default=20, help="how many first steps are compared")
     options.add_argument("--force-cpu", action="store_true", help="ask the library for the CPU by its own argument")
-    options.add_argument("--plant", metavar="FILE.py:NAME")
+    options.add_argument("--inject", metavar="FILE.py:NAME")
     return options
 
 

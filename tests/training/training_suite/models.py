@@ -233,7 +233,7 @@ def build(name: str) -> tuple[torch.nn.Module, Batch]:
 def without_dropout(config: Any) -> None:
     """Put every rate of dropout in a config to zero (devices draw other numbers), and widen the weights.
 
-    With BERT's own spread of 0.02 half of the planted faults vanish in the noise.
+    With BERT's own spread of 0.02 half of the injected faults vanish in the noise.
     """
     for field, value in vars(config).items():
         if isinstance(value, float) and ("drop" in field or field.endswith("pdrop")):

@@ -16,9 +16,8 @@ from ...common.home import expanded
 from ...common.result import Result
 from ...common.workspace import cache_folder
 from ...kernels.code.compiler import require_llvm
-from ...kernels.execution.changed_answers import Answers, compare_answers
 from ...kernels.execution.selection import Choice
-from ...kernels.execution.verify_all import Request
+from ...kernels.execution.verify_all import Answers, Request, compare_answers
 from ...kernels.judge.references import TORCH
 from ...kernels.read.wheel import read_libraries
 from ...kernels.report.difference import Difference, compare_kernels
@@ -74,17 +73,16 @@ def reference_python(console: Console, *, trust: bool = False) -> Path:
         if not path.exists():
             raise UsageError(f"MPS_BUILD_TORCH_PYTHON={given} is not an interpreter")
         return path
-    from ...verify.target.fetched_wheel import fetch_wheel, sha256_of
+    from ...verify.target.environments import EnvironmentStore, make_environment
     from ...verify.target.interpreter import describe_interpreter
-    from ...verify.target.kept_environment import make_environment
-    from ...verify.target.shop import Shop
+    from ...verify.target.wheel import fetch_wheel, sha256_of
 
     cache = cache_folder()
     log = cache / "logs" / "kernels.log"
-    shop = Shop(cache=cache / "verify", environ=environment(), log=log, reporter=console, trust=trust)
+    store = EnvironmentStore(cache=cache / "verify", environ=environment(), log=log, reporter=console, trust=trust)
     interpreter = describe_interpreter(Path(sys.executable), environ=environment())
-    wheel = fetch_wheel(REFERENCE, interpreter, shop)
-    return make_environment(wheel, sha256_of(wheel), interpreter, shop, extras=("numpy",))
+    wheel = fetch_wheel(REFERENCE, interpreter, store)
+    return make_environment(wheel, sha256_of(wheel), interpreter, store, extras=("numpy",))
 
 
 def environment() -> dict[str, str]:

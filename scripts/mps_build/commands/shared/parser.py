@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from mps_build.common.console import as_called
 from mps_build.common.errors import UsageError
 
-from .numbers import check_digits
+from .options import check_digits
 
 
 class Parser(argparse.ArgumentParser):

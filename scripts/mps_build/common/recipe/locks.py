@@ -1,8 +1,9 @@
-"""Build requirements -> lock: exact versions, and the hashes of the files that fit, for one Python.
+"""Build requirements -> lock: exact versions, and the hashes of the files that fit, for each Python of a recipe.
 
 A lock is a requirements file, so that pip and uv read it anywhere; index addresses are not
-stored. Versions are resolved for macOS arm64. Of each version only the files that this Python
-can use are kept, on macOS arm64 and on Linux (`rehearse` installs the same lock there).
+stored. Versions are resolved for macOS arm64 and each Python by itself; where they differ, a marker
+says which Python takes which. Of each version only the files that these Pythons can use are kept, on
+macOS arm64 and on Linux (`rehearse` installs the same lock there).
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from ..errors import BuildEnvironmentError
 from ..installed import line_that_adds
 from ..process import Command, capture, neutral_environ
+from .catalogue import locks_root
+from .model import Recipe
 
 _PLATFORMS = {
     "macOS arm64": re.compile(r"any|macosx_\d+_\d+_(arm64|universal2)"),
     "Linux x86_64": re.compile(r"any|(many)?linux\w*_x86_64"),
     "Linux aarch64": re.compile(r"any|(many)?linux\w*_aarch64"),
 }
+_FROM_SOURCE = "built from the source distribution there"
+_BUILT = rf"# Python ([0-9.t, ]+): no wheel for ([^;]+); {_FROM_SOURCE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,34 +49,106 @@ class Chosen:
     lacking: tuple[str, ...]
 
 
-def inputs_digest(requirements: Sequence[str], python: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """What a recipe's lock says for one Python.
+
+    Attributes:
+        name: of the lock and its Python, as a file's stem: `v2.6.0-py3.12`.
+        text: the requirements of this Python alone, without markers.
+    """
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the requirements: another Python's do not change it."""
+        return _digest(self.text)
+
+
+def lock_of(recipe: Recipe, python: str) -> Lock:
+    """Read what the recipe's lock says for `python`.
+
+    Raises:
+        BuildEnvironmentError: the lock is missing.
+    """
+    path = locks_root() / recipe.lock_name
+    if not path.is_file():
+        raise BuildEnvironmentError(f"{path} is missing", hint=f"nox -s lock -- {recipe.name} writes it")
+    return Lock(name=f"{recipe.name}-py{python}", text=for_python(path.read_text(encoding="utf-8"), python))
+
+
+def for_python(text: str, python: str) -> str:
+    r"""Return the lines of a lock that `python` installs, without markers, its notes on what is built there.
+
+    >>> both = 'a==1 ; python_version <= "3.9" \
+    --hash=sha256:00
+a==2 ; python_version >= "3.10" \
+    --hash=sha256:11
+'
+    >>> print(for_python(both, "3.13t"), end="")
+    a==2 \
+        --hash=sha256:11
+    """
+    version = python.removesuffix("t")
+    kept: list[str] = []
+    note = ""
+    for line in re.sub(r"\\\n\s*", "", text).splitlines():
+        if line.startswith("#"):
+            built = re.fullmatch(_BUILT, line)
+            if built and python in built[1].split(", "):
+                note = f"# no wheel for {built[2]}: {_FROM_SOURCE}\n"
+            continue
+        requirement, *hashes = line.split(" --hash=")
+        name, _, marker = requirement.partition(" ; ")
+        if not marker or _holds(requirement, version):
+            kept.append(note + " \\\n    ".join([name.strip(), *(f"--hash={each.strip()}" for each in hashes)]) + "\n")
+        note = ""
+    return "".join(kept)
+
+
+def _holds(requirement: str, version: str) -> bool:
+    """Say whether a requirement's marker holds for a Python; one that cannot be read is left for pip to refuse."""
+    try:
+        marker = Requirement(requirement).marker
+    except InvalidRequirement:
+        return True
+    return marker is None or marker.evaluate({"python_version": version})
+
+
+def inputs_digest(requirements: Sequence[str], pythons: Sequence[str]) -> str:
     """Return what a lock is made from, as a digest: it tells a stale lock from a fresh one, offline."""
-    return hashlib.sha256("\n".join([python, *requirements]).encode()).hexdigest()
+    return _digest("\n".join([*pythons, *requirements]))
 
 
-def lock_fault(text: str | None, requirements: Sequence[str], python: str) -> str | None:
+def lock_fault(text: str | None, requirements: Sequence[str], pythons: Sequence[str]) -> str | None:
     """Return what is wrong with a lock's text (None: the file is missing), or None if it is fresh and whole."""
     if text is None:
         return "is missing"
     header = dict(re.findall(r"^# (inputs|content): ([0-9a-f]{64})$", text, re.MULTILINE))
-    if header.get("inputs") != inputs_digest(requirements, python):
-        return "is stale: the recipe's build_requirements changed"
-    if header.get("content") != _content_digest(_body(text)):
+    if header.get("inputs") != inputs_digest(requirements, pythons):
+        return "is stale: the recipe's build_requirements or Pythons changed"
+    if header.get("content") != _digest(_body(text)):
         return "was edited by hand"
     return None
 
 
-def make_lock(requirements: Sequence[str], python: str) -> str:
-    """Return the text of a fresh lock, by asking uv (and through it the index).
+def make_lock(requirements: Sequence[str], pythons: Sequence[str]) -> str:
+    """Return the text of a fresh lock, by asking uv (and through it the index) for each Python.
 
     Raises:
         BuildEnvironmentError: uv is missing, nothing resolves, or a package has no file for macOS arm64.
     """
+    return render_lock({python: resolve(requirements, python) for python in pythons}, requirements=requirements)
+
+
+def resolve(requirements: Sequence[str], python: str) -> tuple[Chosen, ...]:
+    """Return the newest versions that fit one Python on macOS arm64, with their files; raise as `make_lock`."""
     pins = _uv(requirements, python, "--python-platform", "aarch64-apple-darwin", "--no-annotate")
     pinned = [line for line in pins.splitlines() if "==" in line]
     document = _toml(_uv(pinned, python, "--universal", "--no-deps", "--format", "pylock.toml"))
-    chosen = [choose_files(package, python) for package in document.get("packages", ())]
-    return render_lock(chosen, requirements=requirements, python=python)
+    return tuple(choose_files(package, python) for package in document.get("packages", ()))
 
 
 def choose_files(package: Mapping[str, Any], python: str) -> Chosen:
@@ -99,20 +177,64 @@ def choose_files(package: Mapping[str, Any], python: str) -> Chosen:
     )
 
 
-def render_lock(chosen: Iterable[Chosen], *, requirements: Sequence[str], python: str) -> str:
-    """Return the lock's text: a header that tells its inputs, then one block per package."""
-    blocks = []
-    for package in sorted(chosen, key=lambda package: package.name):
-        if package.lacking:
-            blocks.append(f"# no wheel for {', '.join(package.lacking)}: built from the source distribution there")
-        lines = [f"{package.name}=={package.version}", *(f"--hash=sha256:{digest}" for digest in package.hashes)]
-        blocks.append(" \\\n    ".join(lines))
-    body = "\n".join(blocks) + "\n"
+def render_lock(chosen: Mapping[str, Iterable[Chosen]], *, requirements: Sequence[str]) -> str:
+    """Return the lock's text: a header that tells its inputs, then one block per package and version.
+
+    Args:
+        chosen: what each Python of the recipe installs.
+    """
+    pythons = tuple(chosen)
+    blocks: dict[tuple[str, str], dict[str, Chosen]] = {}
+    for python, packages in chosen.items():
+        for package in packages:
+            blocks.setdefault((package.name, package.version), {})[python] = package
+    lines = []
+    for (name, version), takers in sorted(
+        blocks.items(), key=lambda block: (block[0][0], _order(min(block[1], key=_order)))
+    ):
+        for lacking in sorted({package.lacking for package in takers.values() if package.lacking}):
+            there = ", ".join(python for python, package in takers.items() if package.lacking == lacking)
+            lines.append(f"# Python {there}: no wheel for {', '.join(lacking)}; {_FROM_SOURCE}")
+        hashes = dict.fromkeys(digest for package in takers.values() for digest in package.hashes)
+        requirement = f"{name}=={version}{_marker(tuple(takers), pythons)}"
+        lines.append(" \\\n    ".join([requirement, *(f"--hash=sha256:{digest}" for digest in hashes)]))
+    body = "\n".join(lines) + "\n"
     return (
-        f"# StepResult by `nox -s lock`, for Python {python}, macOS arm64 and Linux; not to be edited.\n"
-        f"# inputs: {inputs_digest(requirements, python)}\n"
-        f"# content: {_content_digest(body)}\n{body}"
+        f"# Made by `nox -s lock`, for Python {', '.join(pythons)}, macOS arm64 and Linux; not to be edited.\n"
+        f"# inputs: {inputs_digest(requirements, pythons)}\n"
+        f"# content: {_digest(body)}\n{body}"
     )
+
+
+def _order(python: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in python.removesuffix("t").split("."))
+
+
+def _marker(takers: Sequence[str], pythons: Sequence[str]) -> str:
+    """Return the marker by which those Pythons of a recipe, and no others, take a requirement; empty for all.
+
+    >>> _marker(("3.10", "3.11"), ("3.9", "3.10", "3.11", "3.12"))
+    ' ; python_version >= "3.10" and python_version <= "3.11"'
+    >>> _marker(("3.13", "3.13t"), ("3.12", "3.13", "3.13t"))
+    ' ; python_version >= "3.13"'
+
+    Raises:
+        BuildEnvironmentError: no range says it.
+    """
+    versions = sorted({_order(python) for python in pythons})
+    mine = sorted({_order(python) for python in takers})
+    start, end = versions.index(mine[0]), versions.index(mine[-1])
+    others = {_order(python) for python in pythons if python not in takers}
+    if mine != versions[start : end + 1] or others & {*mine}:
+        raise BuildEnvironmentError(
+            f"Python {', '.join(takers)} takes another version than its neighbours: a lock has no marker for that",
+            hint="pin the package in the recipe's build_requirements",
+        )
+    low, high = (".".join(map(str, version)) for version in (mine[0], mine[-1]))
+    if low == high and 0 < start < len(versions) - 1:
+        return f' ; python_version == "{low}"'
+    bounds = [f'python_version >= "{low}"'] * (start > 0) + [f'python_version <= "{high}"'] * (end < len(versions) - 1)
+    return f" ; {' and '.join(bounds)}" if bounds else ""
 
 
 def _fits(name: str, python: str, platform: re.Pattern[str]) -> bool:
@@ -197,5 +319,5 @@ def _body(text: str) -> str:
     return "".join(lines[start + 1 :])
 
 
-def _content_digest(body: str) -> str:
-    return hashlib.sha256(body.encode()).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -181,6 +181,7 @@ class Recipe(_Declared):
         """The version to compare with ranges; a nightly's is known only when built."""
         return Version(self.version) if self.version[0].isdecimal() else None
 
-    def lock_name(self, python: str) -> str:
-        """Return the file name of this recipe's lock for `python`, in build_recipes/locks/."""
-        return f"{self.name}-py{python}.txt"
+    @property
+    def lock_name(self) -> str:
+        """The file name of this recipe's lock, in build_recipes/locks/."""
+        return f"{self.name}.txt"

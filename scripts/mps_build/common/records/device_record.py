@@ -26,7 +26,7 @@ Result = Literal["passed", "failed", "known", "unexpected_pass", "crashed", "tim
 Failure = Literal["failed", "crashed", "timeout"]
 FAILED: tuple[Failure, ...] = get_args(Failure)
 Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "not_verified"]
-PlantResult = Literal["caught", "missed", "not_exercised", "error"]
+FaultResult = Literal["caught", "missed", "not_exercised", "error"]
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -186,6 +186,7 @@ class RecordHeader(RecordPart):
     """What every record says first: what ran on what, and how it ended.
 
     `statement` is the first line of every report: what this run can and cannot say. `seconds` is wall time.
+    `fault`: what became of an injected one.
     """
 
     tool: str
@@ -205,8 +206,8 @@ class RecordHeader(RecordPart):
     gpu: dict[str, Any] = Field(default_factory=dict)
     environment: dict[str, Any] = Field(default_factory=dict)
     concurrency: Concurrency | None = None
-    plant: PlantResult | None = None
-    plant_hits: int | None = None
+    fault: FaultResult | None = None
+    fault_hits: int | None = None
     notes: tuple[str, ...] = ()
     started: str
     seconds: float
@@ -237,6 +238,38 @@ class Record(RecordHeader):
     cases: tuple[Case, ...] = ()
 
 
+# What `plant` was called became `fault` (how it ended), `fault_hits`, and `inject` of the selection.
+_RENAMED = {"fault": "plant", "fault_hits": "plant_hits"}
+_RENAMED_CHOICES = {"inject": "plant"}
+
+
+def _by_new_names(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a record's document by the names of now.
+
+    >>> _by_new_names({"plant": "caught", "selection": {"plant": "f.py:n"}})
+    {'selection': {'inject': 'f.py:n'}, 'fault': 'caught'}
+    """
+
+    def renamed(fields: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+        found = {new: fields[old] for new, old in names.items() if old in fields and fields.get(new) is None}
+        return {name: value for name, value in fields.items() if name not in names.values()} | found
+
+    chosen = document.get("selection")
+    selection = {"selection": renamed(chosen, _RENAMED_CHOICES)} if isinstance(chosen, dict) else {}
+    return renamed(document, _RENAMED) | selection
+
+
+def _with_old_names(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a record's document with the old names beside those of now: they are written until 0.3."""
+
+    def beside(fields: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+        return fields | {old: fields[new] for new, old in names.items() if new in fields}
+
+    chosen = document.get("selection")
+    selection = {"selection": beside(chosen, _RENAMED_CHOICES)} if isinstance(chosen, dict) else {}
+    return beside(document, _RENAMED) | selection
+
+
 def _with_known_issues(document: dict[str, Any]) -> dict[str, Any]:
     """Return a record whose failures have `explained` with known issues in its place: so 0.2 wrote them."""
     cases, counts, known = (document.get(name) for name in ("cases", "counts", "known_issues"))
@@ -265,7 +298,7 @@ def _with_known_issues(document: dict[str, Any]) -> dict[str, Any]:
 
 def to_json(record: BaseModel) -> dict[str, Any]:
     """Return the record as the document that is written."""
-    return record.model_dump(mode="json", by_alias=True)
+    return _with_old_names(record.model_dump(mode="json", by_alias=True))
 
 
 def write_record(record: BaseModel, path: Path) -> None:
@@ -311,4 +344,4 @@ def read_model(
     if named != schema:
         found = f"its schema is {named!r}" if named else "it names no schema"
         raise UsageError(f"{path}: is not a record of schema {schema}: {found}", hint=hint)
-    return checked(as_now(document), model, name=str(path), what="record")
+    return checked(as_now(_by_new_names(document)), model, name=str(path), what="record")

@@ -6,7 +6,7 @@ import hashlib
 import re
 
 from . import compiler
-from .sizes import split_top, take_type
+from .text import split_top, take_type
 
 _DEFINITION = re.compile(r"^  (%[\w.]+) = (.*)$", re.MULTILINE)
 _OPERAND = re.compile(r"%[\w.]+")

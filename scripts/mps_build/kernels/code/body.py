@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass
 
 from ...inspection.malformed import Malformed
-from .sizes import split_top
-from .text import NAME, ModuleText
+from .text import NAME, ModuleText, split_top
 
 _LOCAL = r'%(?:"[^"]*"|[\w.$-]+)'
 _TOKEN = re.compile(rf"{NAME}|{_LOCAL}")

@@ -4,9 +4,147 @@ from __future__ import annotations
 
 import re
 
-from . import atomics, simdgroups
-from .declarations import Declaration, NotTranslated, element, is_vector, lanes, splat, suffix
-from .integers import conversion, integer
+from . import simdgroups
+from .text import Declaration, NotTranslated, element, is_vector, lanes, splat, suffix
+
+
+def atomic(declaration: Declaration) -> str | None:
+    """Return the instructions of an atomic operation, or None if it is not known."""
+    what = declaration.operation.split(".")[2:]
+    if declaration.operation == "atomic.fence":
+        return "  ret void"
+    if not what or what[0] not in ("load", "store", "cmpxchg", *_UPDATES):
+        return None
+    pointer, result = declaration.parameters[0], declaration.result
+    if what[0] == "load":
+        return f"  %r = load volatile {result}, {pointer} %a0\n  ret {result} %r"
+    value = declaration.parameters[1]
+    if what[0] == "store":
+        return f"  store volatile {value} %a1, {pointer} %a0\n  ret void"
+    if what[0] == "cmpxchg":
+        return _exchange_if_equal(declaration)
+    update = _update(what[0], value, is_unsigned=declaration.is_unsigned)
+    if update is None:
+        return None
+    answer = "  ret void" if result == "void" else f"  ret {result} %o"
+    return (
+        f"  %o = load volatile {value}, {pointer} %a0\n{update}\n  store volatile {value} %n, {pointer} %a0\n{answer}"
+    )
+
+
+_UPDATES = ("add", "sub", "min", "max", "and", "or", "xor", "xchg", "exchange")
+
+
+def _update(what: str, kind: str, *, is_unsigned: bool) -> str | None:
+    is_float = not kind.startswith("i")
+    if what in ("xchg", "exchange"):
+        return f"  %n = select i1 true, {kind} %a1, {kind} %o"
+    if is_float:
+        if what not in ("add", "sub"):
+            return None
+        return f"  %n = f{what} {kind} %o, %a1"
+    if what in ("min", "max"):
+        return f"  %n = call {kind} @llvm.{'u' if is_unsigned else 's'}{what}.{kind}({kind} %o, {kind} %a1)"
+    return f"  %n = {what} {kind} %o, %a1"
+
+
+def _exchange_if_equal(declaration: Declaration) -> str:
+    """Compare bits, store on success, and leave what was found in `expected`; it never fails by chance."""
+    pointer, expected, kind = declaration.parameters[:3]
+    bits = {"float": "i32", "double": "i64", "half": "i16", "bfloat": "i16"}.get(kind, kind)
+    return (
+        f"  %o = load volatile {bits}, {pointer} %a0\n  %e = load {bits}, {expected} %a1\n"
+        f"  %v = bitcast {kind} %a2 to {bits}\n  %same = icmp eq {bits} %o, %e\n"
+        f"  %n = select i1 %same, {bits} %v, {bits} %o\n  store volatile {bits} %n, {pointer} %a0\n"
+        f"  store {bits} %o, {expected} %a1\n  %r = bitcast {bits} %o to {kind}\n  ret {kind} %r"
+    )
+
+
+def integer(declaration: Declaration, operation: str) -> str | None:
+    """Return the IR of an integer operation of the AIR library; None for one on other types."""
+    kind = declaration.result
+    if not element(kind).startswith("i"):
+        return None
+    name, sign = suffix(kind), "u" if declaration.is_unsigned else "s"
+    if operation in ("max", "min"):
+        return f"  %r = call {kind} @llvm.{sign}{operation}.{name}({kind} %a0, {kind} %a1)\n  ret {kind} %r"
+    if operation == "abs":
+        if declaration.is_unsigned:
+            return f"  ret {kind} %a0"
+        return f"  %r = call {kind} @llvm.abs.{name}({kind} %a0, i1 false)\n  ret {kind} %r"
+    if operation in ("clz", "ctz"):
+        function = "ctlz" if operation == "clz" else "cttz"
+        return f"  %r = call {kind} @llvm.{function}.{name}({kind} %a0, i1 false)\n  ret {kind} %r"
+    if operation in ("popcount", "reverse_bits"):
+        function = {"popcount": "ctpop", "reverse_bits": "bitreverse"}[operation]
+        return f"  %r = call {kind} @llvm.{function}.{name}({kind} %a0)\n  ret {kind} %r"
+    if operation in ("add_sat", "sub_sat"):
+        return f"  %r = call {kind} @llvm.{sign}{operation[:3]}.sat.{name}({kind} %a0, {kind} %a1)\n  ret {kind} %r"
+    if operation == "rotate":
+        return f"  %r = call {kind} @llvm.fshl.{name}({kind} %a0, {kind} %a0, {kind} %a1)\n  ret {kind} %r"
+    if operation == "mul_hi":
+        return _high_product(kind, sign)
+    return None
+
+
+def _high_product(kind: str, sign: str) -> str | None:
+    if is_vector(kind):
+        return None
+    bits = int(kind[1:])
+    wide, extend = f"i{bits * 2}", "zext" if sign == "u" else "sext"
+    return (
+        f"  %x = {extend} {kind} %a0 to {wide}\n  %y = {extend} {kind} %a1 to {wide}\n  %p = mul {wide} %x, %y\n"
+        f"  %h = lshr {wide} %p, {bits}\n  %r = trunc {wide} %h to {kind}\n  ret {kind} %r"
+    )
+
+
+_CONVERT = re.compile(r"air\.convert\.([usf])\.(?:v\d+)?(\w+?)\.([usf])\.(?:v\d+)?(\w+)$")
+
+
+def conversion(declaration: Declaration, _: str) -> str | None:
+    """Return the IR of a conversion between number types; None for another name."""
+    match = _CONVERT.match(declaration.name)
+    if not match:
+        return None
+    to_class, _, from_class, _ = match.groups()
+    source, target = declaration.parameters[0], declaration.result
+    if from_class == "f" and to_class == "f":
+        return _float_to_float(source, target)
+    if from_class == "f":
+        if element(target) == "i1":  # NaN is true
+            return f"  %r = fcmp une {source} %a0, {splat(source, '0.0')}\n  ret {target} %r"
+        function = f"@llvm.fpto{to_class}i.sat.{suffix(target)}.{suffix(source)}"
+        return f"  %r = call {target} {function}({source} %a0)\n  ret {target} %r"
+    if to_class == "f":
+        instruction = "uitofp" if from_class == "u" else "sitofp"
+        if element(target) == "float":
+            return f"  %r = {instruction} {source} %a0 to {target}\n  ret {target} %r"
+        wide = target.replace(element(target), "float")
+        return (
+            f"  %w = {instruction} {source} %a0 to {wide}\n  %r = fptrunc {wide} %w to {target}\n  ret {target} %r"
+        )  # fmt: skip
+    return _integer_to_integer(source, target, from_class)
+
+
+def _integer_to_integer(source: str, target: str, sign: str) -> str:
+    have, want = int(element(source)[1:]), int(element(target)[1:])
+    if have == want:
+        return f"  ret {target} %a0"
+    instruction = "trunc" if want < have else "zext" if sign == "u" else "sext"
+    return f"  %r = {instruction} {source} %a0 to {target}\n  ret {target} %r"
+
+
+def _float_to_float(source: str, target: str) -> str:
+    have, want = element(source), element(target)
+    if have == want:
+        return f"  ret {target} %a0"
+    if want == "float":
+        return f"  %r = fpext {source} %a0 to {target}\n  ret {target} %r"
+    if have == "float":
+        return f"  %r = fptrunc {source} %a0 to {target}\n  ret {target} %r"
+    wide = source.replace(have, "float")
+    return f"  %w = fpext {source} %a0 to {wide}\n  %r = fptrunc {wide} %w to {target}\n  ret {target} %r"
+
 
 # One argument and LLVM knows it: exact on every machine.
 _EXACT = {"fabs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
@@ -45,7 +183,7 @@ def _body(declaration: Declaration) -> str | None:
         if (body := part(declaration, operation)) is not None:
             return body
     if operation.startswith("atomic."):
-        return atomics.body(declaration)
+        return atomic(declaration)
     return simdgroups.body(declaration)
 
 

@@ -10,10 +10,9 @@ from ..read.metadata import Metadata, parse_metadata
 from . import compiler
 from .addresses import address_digest, inlined, narrow_addresses
 from .body import body_of
-from .compiled import Code, Fault, Refused
+from .compiled import SYMBOLS, Code, Fault, Refused
 from .model import Beyond, Rejected, check, check_translated
 from .rewrite import Untranslated, translate
-from .runtime import SYMBOLS
 from .simdgroups import COOPERATIVE
 from .text import ModuleText, split_module
 

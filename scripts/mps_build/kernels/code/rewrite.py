@@ -2,21 +2,202 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..read.metadata import Metadata
-from .alignment import round_addresses_down
-from .bfloat import widen_bfloat_bits
 from .compiled import ARENA_BASE, ARENA_STEP, Variable
-from .declarations import NotTranslated, parse_declaration
-from .division import guard_divisions
 from .entries import UnknownArgument, entry, row
-from .instrument import instrument
 from .intrinsics import define
 from .simdgroups import COOPERATIVE
-from .sizes import UnknownType, size_and_alignment, take_type
-from .text import NAME, ModuleText
+from .text import (
+    NAME,
+    ModuleText,
+    NotTranslated,
+    UnknownType,
+    parse_declaration,
+    size_and_alignment,
+    split_top,
+    store_size,
+    take_type,
+)
+
+_STORE = re.compile(
+    r"^ +store (?P<kind><\d+ x \w+>) .*, (?P<pointer>ptr addrspace\(1\)) (?P<at>%[\w.]+)"
+    r"(?:, align (?P<align>\d+))?(?:, !.*)?$"
+)
+# What intrinsics.atomic writes.
+_ATOMIC = re.compile(
+    r"^ +(?:%\w+ = load|store) volatile (?P<kind>\w+)(?: %\w+)?, (?P<pointer>ptr addrspace\([13]\)) (?P<at>%a0)$"
+)
+
+
+def round_addresses_down(text: str, named: Mapping[str, str]) -> str:
+    """Return the code with the addresses of vector stores to device memory and of atomic operations rounded down.
+
+    Args:
+        named: the module's types by name.
+
+    >>> print(round_addresses_down("  store <4 x i8> %v, ptr addrspace(1) %p, align 4", {}))
+      %p.a0 = ptrtoint ptr addrspace(1) %p to i64
+      %p.b0 = and i64 %p.a0, -4
+      %p.0 = inttoptr i64 %p.b0 to ptr addrspace(1)
+      store <4 x i8> %v, ptr addrspace(1) %p.0, align 4
+    """
+    lines = []
+    for number, line in enumerate(text.split("\n")):
+        match = _STORE.match(line) if " store <" in line else _ATOMIC.match(line) if " volatile " in line else None
+        if match is None:
+            lines.append(line)
+            continue
+        at, pointer = match["at"], match["pointer"]
+        size = _alignment(match, named)
+        # A name of its own, which instrument.py still knows for an atomic operation's.
+        base = at if not at[1:].isdigit() else f"%v{at[1:]}"
+        lines += [
+            f"  {base}.a{number} = ptrtoint {pointer} {at} to i64",
+            f"  {base}.b{number} = and i64 {base}.a{number}, -{size}",
+            f"  {base}.{number} = inttoptr i64 {base}.b{number} to {pointer}",
+            f"{line[: match.start('at')]}{base}.{number}{line[match.end('at') :]}",
+        ]
+    return "\n".join(lines)
+
+
+def _alignment(match: re.Match[str], named: Mapping[str, str]) -> int:
+    if match.re is _ATOMIC:
+        return store_size(match["kind"], named)
+    return int(match["align"] or 0) or size_and_alignment(match["kind"], named)[1]
+
+
+_BITS = re.compile(r"^ *(%[^ ]+) = bitcast bfloat ([^ ,]+) to i16$", re.MULTILINE)
+
+
+def widen_bfloat_bits(text: str) -> str:
+    """Return the code with the bits of each bfloat taken from a float.
+
+    >>> print(widen_bfloat_bits("  %2 = bitcast bfloat %1 to i16"))
+      %bits0.float = fpext bfloat %1 to float
+      %bits0.word = bitcast float %bits0.float to i32
+      %bits0.upper = lshr i32 %bits0.word, 16
+      %2 = trunc i32 %bits0.upper to i16
+    """
+    numbers = itertools.count()
+
+    def widened(match: re.Match[str]) -> str:
+        n, result, value = next(numbers), *match.groups()
+        return (
+            f"  %bits{n}.float = fpext bfloat {value} to float\n"
+            f"  %bits{n}.word = bitcast float %bits{n}.float to i32\n"
+            f"  %bits{n}.upper = lshr i32 %bits{n}.word, 16\n"
+            f"  {result} = trunc i32 %bits{n}.upper to i16"
+        )
+
+    return _BITS.sub(widened, text) if "bitcast bfloat" in text else text
+
+
+_DIVISION = re.compile(r"^(\s*%[\w.]+ = )([su])(div|rem) (?:exact )?(.*)$")
+
+
+def guard_divisions(text: str) -> str:
+    """Return the code with every division by a variable replaced by one that does not trap.
+
+    >>> print(guard_divisions("  %3 = srem i32 %1, %2").splitlines()[0])
+      %3 = call i32 @"rt.srem.i32"(i32 %1, i32 %2)
+    """
+    if "div " not in text and "rem " not in text:
+        return text
+    lines, used = [], set()
+    for line in text.splitlines():
+        match = _DIVISION.match(line)
+        if match:
+            kind, rest = take_type(match[4])
+            first, second = split_top(rest)
+            if not re.fullmatch(r"[1-9]\d*", second):
+                used.add((match[2], match[3], kind))
+                name = f'@"rt.{match[2]}{match[3]}.{kind}"'
+                line = f"{match[1]}call {kind} {name}({kind} {first}, {kind} {second})"  # noqa: PLW2901
+        lines.append(line)
+    return "\n".join([*lines, *(_definition(*each) for each in sorted(used))])
+
+
+def _definition(sign: str, what: str, kind: str) -> str:
+    bits = int(re.findall(r"i(\d+)", kind)[0])
+    truth = kind.replace(f"i{bits}", "i1")
+    one, most, least = (_constant(kind, number) for number in (1, -1, -(1 << (bits - 1))))
+    lines = [
+        f'define internal {kind} @"rt.{sign}{what}.{kind}"({kind} %a, {kind} %b) alwaysinline nounwind {{',
+        f"  %z = icmp eq {kind} %b, zeroinitializer" if kind.startswith("<") else f"  %z = icmp eq {kind} %b, 0",
+    ]
+    bad = "%z"
+    if sign == "s":
+        lines += [f"  %m = icmp eq {kind} %a, {least}", f"  %n = icmp eq {kind} %b, {most}"]
+        lines += [f"  %o = and {truth} %m, %n", f"  %w = or {truth} %z, %o"]
+        bad = "%w"
+    lines += [
+        f"  %s = select {truth} {bad}, {kind} {one}, {kind} %b",
+        f"  %q = {sign}{what} {kind} %a, %s",
+        f"  %r = select {truth} %z, {kind} {most}, {kind} %q",
+        f"  ret {kind} %r\n}}",
+    ]
+    return "\n".join(lines)
+
+
+def _constant(kind: str, number: int) -> str:
+    if not kind.startswith("<"):
+        return str(number)
+    count, _, scalar = kind[1:-1].partition(" x ")
+    return "<" + ", ".join(f"{scalar} {number}" for _ in range(int(count))) + ">"
+
+
+_SPACE = re.compile(r"^ptr addrspace\(([123])\) ")
+_TAKEN_BY_ATOMIC = re.compile(r" %a0(?:\.\d+)?$")
+
+
+def instrument(text: str, named: Mapping[str, str]) -> str:
+    """Return the code with `rt_access(address, bytes, what)` before accesses of device and threadgroup memory."""
+    lines = []
+    used = set()
+    for line in text.splitlines():
+        access = _access(line, named) if "addrspace(" in line else None
+        if access is not None:
+            space, pointer, size, what = access
+            used.add(space)
+            lines.append(f"  call void @rt_access{space}(ptr addrspace({space}) {pointer}, i32 {size}, i32 {what})")
+        lines.append(line)
+    lines += [f"declare void @rt_access{space}(ptr addrspace({space}), i32, i32)" for space in sorted(used)]
+    return "\n".join(lines)
+
+
+def _access(line: str, named: Mapping[str, str]) -> tuple[str, str, int, int] | None:
+    """Return space, pointer, bytes, and what is done: 0 a load, 1 a store, 2 more for an atomic one.
+
+    >>> _access("  %3 = load float, ptr addrspace(1) %2, align 4", {})
+    ('1', '%2', 4, 0)
+    >>> _access("  store <2 x half> %3, ptr addrspace(3) inttoptr (i64 64 to ptr addrspace(3)), align 4", {})
+    ('3', 'inttoptr (i64 64 to ptr addrspace(3))', 4, 1)
+    >>> _access("  store volatile i32 %n, ptr addrspace(1) %a0", {})
+    ('1', '%a0', 4, 3)
+    >>> _access("  store volatile i32 %n, ptr addrspace(1) %a0.7", {})
+    ('1', '%a0.7', 4, 3)
+    """
+    bare = line.strip()
+    # Atomic operations (intrinsics.atomic) may meet each other, not a plain access.
+    atomic = 2 if " volatile " in bare and _TAKEN_BY_ATOMIC.search(bare) else 0
+    if bare.startswith("store "):
+        parts = split_top(bare[6:].removeprefix("volatile "))
+        value, target, is_write = parts[0], parts[1], 1
+    elif " = load " in bare:
+        parts = split_top(bare.partition(" = load ")[2].removeprefix("volatile "))
+        value, target, is_write = parts[0], parts[1], 0
+    else:
+        return None
+    match = _SPACE.match(target)
+    if not match:
+        return None
+    return match[1], target[match.end() :], store_size(take_type(value)[0], named), is_write + atomic
+
 
 _FLAGS = re.compile(r" (?:nuw|nsw|inbounds|reassoc|nsz|arcp|contract|afn|nnan|ninf|fast)(?= )")
 _PROMISES = re.compile(
@@ -78,7 +259,7 @@ def translate(
     """
     try:
         variables, places = _place_variables(module)
-        definitions = [_definition(lines) for lines in module.definitions]
+        definitions = [_exported(lines) for lines in module.definitions]
         helpers, declared = _helpers(module)
     except (NotTranslated, UnknownType) as error:
         raise Untranslated(f"it needs {error}, which is not translated") from error
@@ -131,7 +312,7 @@ def _place_variables(module: ModuleText) -> tuple[tuple[Variable, ...], dict[str
     return tuple(variables), places
 
 
-def _definition(lines: tuple[str, ...]) -> list[str]:
+def _exported(lines: tuple[str, ...]) -> list[str]:
     """Make a function internal; drop the promises about pointers and overflow, which a faulty kernel breaks."""
     match = _HEADER.match(lines[0])
     if not match:
@@ -166,7 +347,7 @@ def _declare(name: str, text: str) -> str:
     match = re.search(rf"call (.*?) @{re.escape(name)}\((.*)\)", text)
     if not match:
         raise NotTranslated(name)
-    from .sizes import split_top
+    from .text import split_top
 
     parameters = ", ".join(take_type(part)[0] for part in split_top(match[2]))
     # The runtime's mathematics reads no memory: what is not needed is dropped.

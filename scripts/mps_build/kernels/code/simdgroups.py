@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .atomics import Declared
+from .text import Declaration
 
 (SUM, PRODUCT, MAXIMUM, MINIMUM, ANY, ALL, FIRST, PREFIX_EXCLUSIVE, PREFIX_INCLUSIVE, SHUFFLE, XOR, DOWN, UP, BROADCAST,
  BROADCAST_FIRST, FILL_UP, FILL_DOWN, MULTIPLY, BARRIER, BIT_AND, BIT_OR, BIT_XOR, BALLOT, ROTATE_DOWN, ROTATE_UP,
@@ -23,7 +23,7 @@ _SIGNED, _UNSIGNED, _FLOAT, _HALF, _BFLOAT = range(5)
 COOPERATIVE = re.compile(r'^declare .*@"?air\.(?:wg\.barrier|simdgroup|simd_|quad_)', re.MULTILINE)
 
 
-def body(declaration: Declared) -> str | None:
+def body(declaration: Declaration) -> str | None:
     """Return the instructions of an operation among threads, or None if it is not known."""
     operation, result = declaration.operation, declaration.result
     if operation == "wg.barrier":
@@ -71,7 +71,7 @@ def _arithmetic_type(kind: str, *, is_unsigned: bool) -> int:
     return _bytes(scalar) | code << 8 | count << 16
 
 
-def _call(operation: int, type_code: int, declaration: Declared) -> str:
+def _call(operation: int, type_code: int, declaration: Declaration) -> str:
     """Put the operands on the thread's own stack, wait, and take the result from there."""
     kind = declaration.result
     has_fill = operation in (FILL_UP, FILL_DOWN)
@@ -99,7 +99,7 @@ def _call(operation: int, type_code: int, declaration: Declared) -> str:
     return "\n".join(lines)
 
 
-def _vote(operation: int, declaration: Declared) -> str:
+def _vote(operation: int, declaration: Declaration) -> str:
     kind = declaration.result
     held = "i8" if kind == "i1" else kind
     value = "%a0" if declaration.parameters else "true"
@@ -116,7 +116,7 @@ def _vote(operation: int, declaration: Declared) -> str:
     return "\n".join([*lines, "  %r = trunc i8 %o to i1", "  ret i1 %r"])
 
 
-def _matrix(operation: str, declaration: Declared) -> str | None:
+def _matrix(operation: str, declaration: Declaration) -> str | None:
     """An 8 x 8 matrix: each lane holds two neighbours of a row, in elements 0 and 1."""
     kind = declaration.result if declaration.result != "void" else declaration.parameters[0]
     scalar, _ = _element(kind)
@@ -167,7 +167,7 @@ def _place() -> list[str]:
     ]
 
 
-def _addresses(declaration: Declared, scalar: str, *, first: int, pointer: str, pointer_type: str) -> list[str]:
+def _addresses(declaration: Declaration, scalar: str, *, first: int, pointer: str, pointer_type: str) -> list[str]:
     """Element (r, c) lies at origin + c * strides[0] + r * strides[1], or, in the older form, at a row stride."""
     lines = [*_place(), "  %r64 = zext i32 %row to i64", "  %c64 = zext i32 %col to i64"]
     if declaration.parameters[first] == "i64":
@@ -195,7 +195,7 @@ def _addresses(declaration: Declared, scalar: str, *, first: int, pointer: str, 
     return lines
 
 
-def _multiply(declaration: Declared, kind: str, scalar: str) -> str:
+def _multiply(declaration: Declaration, kind: str, scalar: str) -> str:
     lines = ["  %in = alloca [6 x float], align 16", "  %out = alloca [2 x float], align 16"]
     for operand, source in enumerate(declaration.parameters):
         held, _ = _element(source)

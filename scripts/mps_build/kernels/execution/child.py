@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...inspection.malformed import Malformed
-from ..program.errors import WrongBinding
+from ..program.launch import WrongBinding
 from . import sandbox
 from .frames import as_json, read_frame, write_frame
 

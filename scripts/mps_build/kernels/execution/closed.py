@@ -16,24 +16,107 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from ...inspection.malformed import Malformed
-from ..code.compiled import Code, Refused
+from ..code.compiled import Code, Refused, Variable
 from ..code.compiler import Processor
 from ..machine.checks import RunCheck
 from ..machine.left import BadReport, Left, buffers_of
 from ..machine.runner import Runner
 from ..machine.shift import Shift, outputs_of
-from ..program.errors import WrongBinding
-from ..program.launch import Program, Step, memory_of
-from ..read.metadata import is_bounded
+from ..program.launch import Program, Step, WrongBinding, memory_of
+from ..read.metadata import Metadata, is_bounded
 from .fork_server import ServerFailed, connect, status_of
 from .frames import BrokenTalk, TooLate, read_frame, write_frame
-from .records import Addressing, CompiledOrNot, Failed, NotCompiled, Nothing, Pair, Pid, Ran, Unavailable
 from .sandbox import SandboxUnavailable
+
+STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
+Text = Annotated[str, Field(max_length=2000)]
+
+
+class Pid(BaseModel):
+    """Which process it is: in its namespace, and as those outside of it have it."""
+
+    model_config = STRICT
+    pid: Annotated[int, Field(gt=0, lt=1 << 31)]
+    outer: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
+
+
+class Failed(BaseModel):
+    """What went wrong with what was asked."""
+
+    model_config = STRICT
+    failed: Literal["malformed", "binding", "memory", "fault"]
+    text: Text
+
+
+class Unavailable(BaseModel):
+    """The process could not be closed."""
+
+    model_config = STRICT
+    unavailable: Text
+
+
+class Nothing(BaseModel):
+    """It was done."""
+
+    model_config = STRICT
+
+
+class Compiled(BaseModel):
+    """A kernel's code, whose bytes follow."""
+
+    model_config = STRICT
+    metadata: Metadata
+    body: Annotated[str, Field(max_length=64)]
+    variables: Annotated[tuple[Variable, ...], Field(max_length=64)]
+    is_cooperative: bool
+
+
+class NotCompiled(BaseModel):
+    """Why a kernel has no code."""
+
+    model_config = STRICT
+    metadata: Metadata | None
+    body: Annotated[str, Field(max_length=64)]
+    fault: Literal["refused", "not_compiled", "beyond"]
+    reason: Text
+
+
+class CompiledOrNot(RootModel[Compiled | NotCompiled]):
+    """The answer to a compilation."""
+
+
+class Addressing(BaseModel):
+    """How a kernel makes its addresses; no metadata where it holds what no kernel has."""
+
+    model_config = STRICT
+    metadata: Metadata | None
+    body: Annotated[str, Field(max_length=64)]
+    narrow: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1000)]
+    digest: Annotated[str, Field(max_length=64)]
+
+
+class Pair(BaseModel):
+    """Two kernels side by side, or one alone; of what is not the same the second's metadata and the instructions."""
+
+    model_config = STRICT
+    metadata: Metadata | None
+    is_same: bool
+    instructions: Annotated[list[Annotated[int, Field(ge=0, lt=1 << 31)]], Field(max_length=2)]
+
+
+class Ran(BaseModel):
+    """What a run left; its buffers' bytes follow, so many of each, but for those `same` as after the first run."""
+
+    model_config = STRICT
+    left: Left
+    sizes: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=256)]
+    same: Annotated[list[bool], Field(max_length=256)] = Field(default_factory=list)
+
 
 # Of the wall clock, for what the runtime's own clock (seconds of the processor, each launch) cannot end.
 RUN_SECONDS = 180.0

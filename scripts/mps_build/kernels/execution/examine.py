@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,12 +24,20 @@ from ..machine.checks import (
     RunCheck,
     Threadgroups,
 )
-from ..machine.ran import Ran
 from ..machine.runner import Runner
-from ..machine.troubles import Trouble
-from ..program.errors import NotBound, WrongBinding
-from ..program.launch import Buffer, Check, Known, Program, Reference, View
-from .written import gap_changed
+from ..machine.troubles import Ran, Trouble
+from ..program.launch import (
+    Addresses,
+    Buffer,
+    Check,
+    Known,
+    NotBound,
+    Program,
+    Reference,
+    View,
+    WrongBinding,
+    dense_strides,
+)
 
 Outcome = Literal[
     "passed", "wrong", "out_of_bounds", "race", "overflow_candidate", "known", "not_bound", "not_compiled", "refused",
@@ -285,3 +295,56 @@ def reference_of(check: Reference) -> dict[str, Any]:
         "types": {name: each.dtype.torch for name, each in check.inputs.items() if isinstance(each, View)},
         "is_elementwise": row["family"] in ELEMENTWISE,
     }
+
+
+def gap_changed(views: Sequence[View], contents: bytes, poison: int) -> int | None:
+    """Return the first byte outside of all views that is not `poison` any more, or None.
+
+    >>> from ..program.dtypes import DTYPES; from ..program.launch import output_buffer
+    >>> view = View(buffer=output_buffer(4), dtype=DTYPES["char"], shape=(2,), strides=(2,))
+    >>> gap_changed([view], bytes([1, 9, 2, 9]), 9), gap_changed([view], bytes([1, 9, 2, 3]), 9)
+    (None, 3)
+    """
+    if any(view.count * view.dtype.size == len(contents) and _is_dense(view) for view in views):
+        return None
+    mask = bytearray(b"\xff" * len(contents))
+    for view in views:
+        if view.count:
+            _clear(mask, view)
+    changed = int.from_bytes(contents, "little") ^ int.from_bytes(bytes([poison]) * len(contents), "little")
+    left = changed & int.from_bytes(mask, "little")
+    return None if not left else ((left & -left).bit_length() - 1) // 8
+
+
+def _is_dense(view: View) -> bool:
+    return view.strides is None or view.strides == dense_strides(view.shape)
+
+
+def _clear(mask: bytearray, view: View) -> None:
+    size = view.dtype.size
+    strides = view.strides if view.strides is not None else dense_strides(view.shape)
+    *outer, inner = view.shape or (1,)
+    step = strides[-1] if strides else 1
+    for index in itertools.product(*(range(n) for n in outer)):
+        at = view.offset + sum(i * s for i, s in zip(index, strides, strict=False))
+        if step == 1:
+            mask[at * size : (at + inner) * size] = bytes(inner * size)
+        else:
+            for i in range(inner):
+                mask[(at + i * step) * size : (at + i * step + 1) * size] = bytes(size)
+
+
+def answer_of(program: Program, ran: Ran, device: Runner) -> tuple[str, str]:
+    """Return digests of a program's inputs (with its label and sizes), and of its results."""
+    asked, got = hashlib.sha256(program.label.encode()), hashlib.sha256()
+    for step in program.steps:
+        for value in step.arguments.values():
+            buffers = value.places.values() if isinstance(value, Addresses) else (value,)
+            for buffer in buffers:
+                if isinstance(buffer, Buffer) and buffer.data:
+                    asked.update(buffer.data)
+    for check in program.checks:
+        view = check.got
+        asked.update(f"{view.shape} {view.dtype.name}".encode())
+        got.update(device.canonical(device.take(view, ran.contents[id(view.buffer)]), view))
+    return asked.hexdigest()[:20], got.hexdigest()[:20]

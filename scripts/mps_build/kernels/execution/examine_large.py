@@ -7,20 +7,26 @@ host code asks, and the wheel's own host code whether it asks them (large_host.p
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
+from ...common.files import write_whole
 from ..families.shared.contracts import Case, Kernel
+from ..families.shared.large import rule_of
 from ..machine.runner import Runner
 from ..machine.shift import Moved, Shift
 from ..machine.sparse import largest_size
-from ..program.errors import NotBound, WrongBinding
+from ..program.launch import NotBound, WrongBinding
 from ..read.host_code import HostCode
+from .closed import Addressing
 from .examine import Outcome, Verdict
-from .large_call import call_of, named, strides_text, tensors_of
 from .large_host import NOTHING, Host, host_of
-from .large_launch import is_made, numbers_of
+from .large_launch import call_of, is_made, named, numbers_of, strides_text, tensors_of
 from .moves import Move, Ways, moves_of
 
 LIMITS = ((1 << 31, "2**31"), (1 << 32, "2**32"))
@@ -217,3 +223,64 @@ def _outcome(moved: Moved) -> Outcome:
     if moved.trouble is None:
         return "wrong"
     return "timeout" if moved.trouble.kind in ("timeout", "deadlock") else "out_of_bounds"
+
+
+_SHARED = ("passed", "overflow_candidate")
+
+
+@dataclass(slots=True, kw_only=True)
+class LargeRuns:
+    """The large launches of one worker, one kernel after the other.
+
+    Args:
+        host: what the wheel's host code asks before it launches.
+        folder: of this run alone, where its workers leave verdicts for each other.
+    """
+
+    host: HostCode
+    folder: Path
+    _ways: Ways = field(default_factory=Ways)
+    _seen: dict[str, tuple[str, Verdict]] = field(default_factory=dict)
+
+    def settled(self, kernel: Kernel, found: Addressing) -> Verdict | None:
+        """Return a kernel's verdict if it need not be run."""
+        if (verdict := unmoved(kernel, found.narrow)) is not None:
+            return verdict
+        key = _key(kernel, found)
+        if key not in self._seen and (row := _read(self.folder / key)) is not None:
+            self._seen[key] = row["name"], Verdict(**row["verdict"])
+        if key not in self._seen:
+            return None
+        name, verdict = self._seen[key]
+        return replace(verdict, reason=f"{verdict.reason} (as {name}, which makes its addresses alike)")
+
+    def examined(
+        self, kernel: Kernel, case: Case, device: Runner, found: Addressing, names: Collection[str]
+    ) -> Verdict:
+        """Run a kernel of a library with these kernels, and keep its verdict for those that make addresses alike."""
+        verdict = examine_large(kernel, case, device, found.narrow, self.host, self._ways, names)
+        if verdict.outcome in _SHARED:
+            key = _key(kernel, found)
+            self._seen[key] = kernel.name, verdict
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            write_whole(self.folder / key, json.dumps({"name": kernel.name, "verdict": asdict(verdict)}), mode=0o600)
+        return verdict
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        row: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return row
+
+
+def _key(kernel: Kernel, found: Addressing) -> str:
+    """Return a digest of what two kernels must share: form, rule, sizes of types, and what decides what they touch."""
+    arguments = kernel.metadata.arguments
+    sizes = [(each.name, each.element, each.size, each.align) for each in arguments]
+    rule = rule_of(kernel.contract, kernel.name) if kernel.contract else None
+    family = kernel.contract.family if kernel.contract else ""
+    named = sorted(kernel.parts.items()) if rule and rule.when else ()  # a condition may name them
+    shared = family, rule, sizes, kernel.metadata.arrays, named, found.digest
+    return hashlib.sha256(repr(shared).encode()).hexdigest()[:32]

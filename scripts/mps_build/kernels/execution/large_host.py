@@ -72,7 +72,7 @@ class Host:
 
     @property
     def when(self) -> str:
-        """Which launches are made, as a condition (families/shared/condition.py); empty if that is not stated."""
+        """Which launches are made, as a condition (families/shared/large.py); empty if that is not stated."""
         return self.rule.when if self.rule and not self.unknown else ""
 
     @property

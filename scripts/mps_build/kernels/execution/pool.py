@@ -50,7 +50,7 @@ class Done:
     key: str = ""
 
     def row(self) -> dict[str, Any]:
-        """Return what verdicts.py keeps."""
+        """Return what store.py keeps."""
         names = ("verdict", "body", "family", "operator", "is_compiled")
         return {name: getattr(self, name) for name in names}
 

@@ -11,7 +11,11 @@ from ..code.compiled import Plant
 from ..read.host_code import HostCode
 from ..read.library import Library
 from .large_host import NOTHING
-from .reading import Pairs
+
+Place = tuple[int, int]
+"""A library's number, and a function's in it."""
+Pairs = Mapping[Place, Place | None]
+"""Which kernel each is compared with; None: with none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +26,7 @@ class Setting:
         reader: the socket of the server of processes that read bitcode; `machine`: of those that run kernels;
             `judge`: of the judge's.
         selected: the first library's kernels that the run examines.
-        known: verdicts of earlier runs (verdicts.py).
+        known: verdicts of earlier runs (store.py).
         version: torch's, whose known issues count.
         is_large: tensors past 2**31 and 2**32 (examine_large.py), in place of the contracts' own cases.
         host: with `is_large`, what the wheel's host code asks before it launches.

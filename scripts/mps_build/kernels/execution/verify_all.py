@@ -24,7 +24,7 @@ from .pool import Done, Task, examine_all
 from .selection import Choice, choose
 from .servers import servers
 from .setting import Setting
-from .verdicts import Verdicts, state_of
+from .store import Verdicts, state_of
 
 # A candidate of --large is no finding: nothing was shown of it.
 FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed")
@@ -223,20 +223,20 @@ def load_plant(text: str) -> Plant:
     file, colon, name = text.rpartition(":")
     path = Path(file).expanduser()
     if not colon or not name.isidentifier():
-        raise UsageError(f"--plant {text!r} is not of the form FILE.py:NAME")
+        raise UsageError(f"--inject {text!r} is not of the form FILE.py:NAME")
     if not path.is_file():
-        raise UsageError(f"--plant: {path} is not a file")
+        raise UsageError(f"--inject: {path} is not a file")
     spec = importlib.util.spec_from_file_location("planted", path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"--plant: {path} is not a Python file")
+        raise UsageError(f"--inject: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise UsageError(f"--plant: {path} cannot be imported: {error!r}") from error
+        raise UsageError(f"--inject: {path} cannot be imported: {error!r}") from error
     function = getattr(module, name, None)
     if not callable(function):
-        raise UsageError(f"--plant: {path} has no function {name}")
+        raise UsageError(f"--inject: {path} has no function {name}")
     planted: Plant = function
     return planted
 
@@ -249,3 +249,29 @@ def counts(rows: Sequence[KernelRow]) -> dict[str, int]:
         "bound": sum(row.outcome in RAN for row in rows),
         "run": sum(row.outcome in RAN for row in rows),
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Kernels that were run in both wheels: those that answer as before, and those that do not."""
+
+    same: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+def compare_answers(left: Request, right: Request, reporter: Reporter) -> Answers:
+    """Run the kernels that both requests select, and compare what cases of equal inputs leave."""
+    sides = [_by_name(verify(request, reporter)) for request in (left, right)]
+    same: list[str] = []
+    changed: list[str] = []
+    for name in sorted(set(sides[0]) & set(sides[1])):
+        one, other = (side[name].verdict.get("answers", {}) for side in sides)
+        if common := set(one) & set(other):
+            (same if all(one[key] == other[key] for key in common) else changed).append(name)
+    return Answers(same=tuple(same), changed=tuple(changed))
+
+
+def _by_name(rows: Sequence[KernelRow]) -> dict[str, KernelRow]:
+    """Return one row for each name: that of metal_basic, if it is there."""
+    found = {row.name: row for row in rows}
+    return {**found, **{row.name: row for row in rows if row.library == BASIC}}

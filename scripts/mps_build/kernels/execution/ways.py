@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from ..families.shared.contracts import Kernel
 from ..machine.runner import Runner
 from ..machine.shift import PATIENCE, Moved, Shift
-from ..program.errors import WrongBinding
-from ..program.launch import Addresses, Buffer, Growth, Step, Words, every, memory_of
+from ..program.launch import Addresses, Buffer, Growth, Step, Words, WrongBinding, every, memory_of
 
 WAYS = ("x", "y", "z", "raised", "stretched")
 # Its binder says how a launch grows: nothing else is tried.

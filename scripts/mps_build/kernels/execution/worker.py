@@ -11,9 +11,10 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ...inspection.malformed import Malformed
@@ -24,17 +25,18 @@ from ..judge.client import Judge
 from ..machine.left import BadReport
 from ..machine.runtime import load_runtime
 from ..program.values import Values
-from ..read.library import Function
-from .answer_digest import answer_of
+from ..read.library import Function, Library
+from ..read.metadata import Metadata
 from .closed import Ended, Machine, OurFault, Reader
-from .examine import Outcome, Verdict, examine
-from .large_runs import LargeRuns
-from .reading import Pairs, Place, read_pair
+from .examine import Outcome, Verdict, answer_of, examine
+from .examine_large import LargeRuns
 from .sandbox import SandboxUnavailable
-from .setting import Setting
-from .store import Store
-from .taking_turns import Turns
-from .verdicts import key_of
+from .setting import Pairs, Place, Setting
+from .store import Store, key_of
+
+# To start a process and to close it takes as long as to run one kernel.
+MOST_KERNELS = 16
+
 
 # One process reads so many neighbours: LLVM's first kernel takes it twice as long as the next.
 READ_BY_ONE = 64
@@ -288,3 +290,81 @@ def _said(verdict: Verdict, code: Code | Refused | None, kernel: Kernel | None =
         "operator": kernel.parts.get("op", "") if kernel else "",
         "is_compiled": not isinstance(code, Refused),
     }
+
+
+class Turns:
+    """Who runs the next kernel. What ran before in its process is never what a kernel is blamed for."""
+
+    def __init__(self, server: Path, runtime: Any) -> None:
+        self._server, self._runtime = server, runtime
+        self._machine: Machine | None = None
+        self._count = 0
+
+    def examined(self, codes: dict[str, Code], examine: Callable[[Machine], Verdict]) -> Verdict:
+        """Return the verdict on a kernel; one that is not well in a used process is asked again in a new one.
+
+        Args:
+            codes: the kernel's, and of those that its programs launch.
+
+        Raises:
+            Ended, OurFault, BadReport: a new process ended, or failed.
+        """
+        if self._machine is not None and self._count < MOST_KERNELS:
+            try:
+                self._machine.load(codes)
+                self._count += 1
+                verdict = examine(self._machine)
+            except (Ended, OurFault, BadReport):
+                verdict = None
+            if verdict is not None and _is_well(verdict):
+                return verdict
+        self.end()
+        self._machine, self._count = Machine(self._server, self._runtime, codes), 1
+        is_well = False
+        try:
+            verdict = examine(self._machine)
+            is_well = _is_well(verdict)
+        finally:
+            if not is_well:
+                self.end()
+        return verdict
+
+    def end(self) -> None:
+        """End the process."""
+        if self._machine is not None:
+            self._machine.close()
+        self._machine = None
+
+
+def _is_well(verdict: Verdict) -> bool:
+    return verdict.outcome in ("passed", "not_bound")
+
+
+def read_pair(reader: Reader, libraries: Sequence[Library], place: Place, pairs: Pairs) -> dict[str, Any]:
+    """Return of a kernel: same, changed, alone or unreadable; with the family and the numbers of instructions."""
+    other = pairs[place]
+    try:
+        before = None if other is None else _bitcode(libraries, other)
+        found = reader.pair(before, _bitcode(libraries, place))
+    except Malformed as error:
+        return {"verdict": {"outcome": "unreadable", "reason": str(error)}}
+    if found.is_same:
+        return {"verdict": {"outcome": "same"}}
+    outcome = "alone" if other is None else "changed"
+    name = libraries[place[0]].functions[place[1]].name
+    return {
+        "verdict": {"outcome": outcome, "instructions": found.instructions},
+        "family": _family(name, found.metadata),
+    }
+
+
+def _bitcode(libraries: Sequence[Library], place: Place) -> bytes:
+    function = libraries[place[0]].functions[place[1]]
+    if function.fault:
+        raise Malformed(function.fault)
+    return libraries[place[0]].bitcode(function)
+
+
+def _family(name: str, metadata: Metadata | None) -> str:
+    kernel = match_kernel(name, metadata) if metadata else None
+    return kernel.contract.family if kernel and kernel.contract else ""

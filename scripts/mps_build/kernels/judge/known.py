@@ -33,8 +33,8 @@ class KnownIssue:
         torch: the releases that have it.
         kernels: shell patterns on names.
         outcomes: what its kernels do while it holds.
-        where: for wrong values, which of them it explains: `x`, `y` … as in references.yaml, `got`, `want`, and
-            `eps`, `tiny`, `largest` of the result's type.
+        where: for wrong values, which of them it explains: `x`, `y` … as in a reference's expression, `got`, `want`,
+            and `eps`, `tiny`, `largest` of the result's type.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The rows of families/*/references.yaml: each operator as torch computes it, and how exact a kernel must be."""
+"""The `references` of the families: each operator as torch computes it, and how exact a kernel must be."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...common import strict_yaml
+from ..families.shared.contracts import FOLDER, load_families
 from .known import explanation_rows
 
 # The release whose CPU the references and their bounds were tried with.
 TORCH = "2.13.0"
-FAMILIES = Path(__file__).resolve().parents[1] / "families"
 # The families whose results depend on one element of each input alone.
 ELEMENTWISE = ("unary", "binary")
 # What an expression may use beside a kernel's inputs.
@@ -42,23 +41,23 @@ _KEYS = {
 
 
 @cache
-def load_references(folder: Path = FAMILIES) -> Mapping[str, Mapping[str, Any]]:
+def load_references(folder: Path = FOLDER) -> Mapping[str, Mapping[str, Any]]:
     """Return all rows by name; `parameters` holds the names of each one's inputs, in the order of a question's.
 
     Raises:
         ValueError: a name comes twice, or a row has an unknown key, or not exactly one of `expr` and `function`.
     """
     rows: dict[str, Mapping[str, Any]] = {}
-    for path in sorted(folder.glob("*/references.yaml")):
-        for name, row in (strict_yaml.unchecked(path.read_text(encoding="utf-8")) or {}).items():
+    for family, sections in load_families(folder).items():
+        for name, row in sections.get("references", {}).items():
             row = {"expr": row} if isinstance(row, str) else row  # noqa: PLW2901
             if name in rows:
-                raise ValueError(f"{path.parent.name}: {name} is there twice")
+                raise ValueError(f"{family}: {name} is there twice")
             if unknown := set(row) - _KEYS:
-                raise ValueError(f"{path.parent.name}: {name}: unknown keys {sorted(unknown)}")
+                raise ValueError(f"{family}: {name}: unknown keys {sorted(unknown)}")
             if len({"expr", "function"} & set(row)) != 1:
-                raise ValueError(f"{path.parent.name}: {name}: a row says `expr: EXPRESSION` or `function: NAME`")
-            rows[name] = {**row, "family": path.parent.name, "parameters": _parameters(row)}
+                raise ValueError(f"{family}: {name}: a row says `expr: EXPRESSION` or `function: NAME`")
+            rows[name] = {**row, "family": family, "parameters": _parameters(row)}
     return {**rows, **explanation_rows()}
 
 
@@ -94,7 +93,7 @@ def free_names(expression: str) -> list[str]:
 def _functions() -> Mapping[str, tuple[str, ...]]:
     """Return the functions of families/*/judge.py with their parameters: they run where torch is, not here."""
     found: dict[str, tuple[str, ...]] = {}
-    for path in sorted(FAMILIES.glob("*/judge.py")):
+    for path in sorted(FOLDER.glob("*/judge.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..code.compiled import ARENA_STEP, ENTRY, PAGE, Code, Variable
-from ..program.errors import WrongBinding
-from ..program.launch import Addresses, Buffer, Program, Step, Value
+from ..program.launch import Addresses, Buffer, Program, Step, Value, WrongBinding
 from ..read.metadata import Argument
 from .checks import FORWARD, Layout, RunCheck
 from .left import Launch, Left, Place, buffers_of

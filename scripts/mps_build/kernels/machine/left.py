@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..program.launch import Addresses, Buffer, Program
-from .ran import Ran
 from .runtime import Report
-from .troubles import Compiled, Placed, Trouble, race, spoilt, stopped
+from .troubles import Compiled, Placed, Ran, Trouble, race, spoilt, stopped
 
 
 @dataclass(slots=True, kw_only=True)

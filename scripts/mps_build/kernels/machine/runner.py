@@ -7,13 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..program.errors import WrongBinding
-from ..program.launch import Program, Step, View, dense_strides
+from ..program.launch import Program, Step, View, WrongBinding, dense_strides
 from .checks import Aligned, RunCheck
 from .left import Left, in_words
-from .ran import Ran
 from .shift import Moved, Shift, moved_of
-from .troubles import Compiled
+from .troubles import Compiled, Ran
 
 # The runtime's numbers of floating types, whose NaNs are many and mean one thing.
 _KINDS = {"half": 1, "half2": 1, "bfloat": 2, "float": 3, "float2": 3}

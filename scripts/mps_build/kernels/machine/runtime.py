@@ -6,7 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from ..code.runtime import LIBRARY_CALLS, SYMBOLS
+from ..code.compiled import LIBRARY_CALLS, SYMBOLS
 
 
 class Run(ctypes.Structure):

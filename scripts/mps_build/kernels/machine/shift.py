@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..program.errors import WrongBinding
-from ..program.launch import Step, Words, memory_of
+from ..program.launch import Step, Words, WrongBinding, memory_of
 from .left import BadReport, Left, check_numbers, troubles_of
 from .troubles import Compiled, Trouble
 

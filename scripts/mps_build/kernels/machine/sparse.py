@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..code.compiled import Code
-from ..program.errors import WrongBinding
-from ..program.launch import Addresses, Buffer, Step
+from ..program.launch import Addresses, Buffer, Step, WrongBinding
 from .checks import FORWARD
 from .left import Launch, Left, Place
 from .runtime import Report, Run

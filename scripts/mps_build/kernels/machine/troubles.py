@@ -1,4 +1,5 @@
-"""What stopped a launch, or what it did that it must not, in words: which buffer, how far beyond it, which threads."""
+"""What a run leaves: what stopped a launch, or what it did that it must not, in words: which buffer, how far beyond it,
+which threads."""
 
 from __future__ import annotations
 
@@ -148,3 +149,15 @@ def spoilt(kernel: str, each: Placed, offset: int) -> Trouble:
     side = f"{-offset} bytes before" if offset < 0 else f"{offset - each.size} bytes behind the {each.size} bytes of"
     where = {"buffer": each.name, "byte": offset, "size": each.size}
     return Trouble(kind="fault", text=f"{kernel} writes {side} {each.name}", where=where)
+
+
+@dataclass(slots=True, kw_only=True)
+class Ran:
+    """What a run left behind: each buffer's bytes, and trouble."""
+
+    contents: dict[int, bytes] = field(default_factory=dict)
+    troubles: list[Trouble] = field(default_factory=list)
+    threads: int = 0
+    inactive: int = 0
+    divergent: int = 0
+    unwritten: int = 0

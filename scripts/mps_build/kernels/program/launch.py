@@ -9,6 +9,15 @@ from typing import Literal
 
 from .dtypes import DType
 
+
+class NotBound(Exception):
+    """A contract knows the family but not this member, with the reason."""
+
+
+class WrongBinding(Exception):
+    """A contract does not fit the kernel it was matched with: its fault, not the kernel's."""
+
+
 Role = Literal["input", "output", "inout", "scratch"]
 Shape = tuple[int, ...]
 
@@ -151,7 +160,7 @@ class Reference:
     give a second, `input` Buffer (or `before`) for what it held before.
 
     Args:
-        name: a row of families/*/references.yaml.
+        name: of a family's `references`.
         inputs: by the names that the expression uses: views, numbers, lists of numbers, strings.
         ulp: more than the row's bound, where this launch's accumulation length asks for it.
         scale: an absolute error that is allowed on top (sums: eps * length * magnitude).

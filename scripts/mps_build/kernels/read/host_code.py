@@ -21,8 +21,7 @@ from ...inspection.audit.macho import Section, name_kind
 from ...inspection.audit.sources import FolderSource, Source, ZipSource
 from ...inspection.audit.symbols import NLIST_SIZE
 from ...inspection.malformed import Malformed
-from .ranges import cut
-from .wheel import HEAD_BYTES, files_of
+from .wheel import HEAD_BYTES, cut, files_of
 
 LIBRARY = "libtorch_cpu.dylib"
 _ARM64 = 0x0100000C

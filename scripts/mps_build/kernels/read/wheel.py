@@ -10,11 +10,28 @@ from ...common.errors import UsageError
 from ...inspection.audit.archive import STORED, Member, read_archive
 from ...inspection.audit.inflate import Damaged
 from ...inspection.audit.load_commands import head_size, parse_macho
-from ...inspection.audit.macho import name_kind
+from ...inspection.audit.macho import Section, name_kind
 from ...inspection.audit.sources import FolderSource, Source, ZipSource
 from ...inspection.malformed import Malformed
 from .library import Library, parse_library
-from .ranges import cut
+
+
+def cut(source: Source, member: Member, sections: Sequence[Section]) -> list[bytes]:
+    """Return some sections of a large member in one pass."""
+    found = [bytearray() for _ in sections]
+    end = max((each.offset + each.size for each in sections), default=0)
+    position = 0
+    for piece in source.pieces(member) if sections else ():
+        for section, data in zip(sections, found, strict=True):
+            begin = max(section.offset, position)
+            stop = min(section.offset + section.size, position + len(piece))
+            if begin < stop:
+                data += piece[begin - position : stop - position]  # noqa: PLW2901
+        position += len(piece)
+        if position >= end:
+            break
+    return [bytes(each) for each in found]
+
 
 PREFIX = "metal_"
 HEAD_BYTES = 1 << 20

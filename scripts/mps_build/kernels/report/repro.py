@@ -1,7 +1,7 @@
 """One kernel of a run of verify_kernels as a script of its own, and as the text of an issue for upstream.
 
-A script is used as `FILE.py [--device D] [--plant FILE.py:NAME]`, and ends with 0 where the answer is right, 1 where it
-is wrong, 2 where it was not tried, 3 where the script itself failed.
+A script is used as `FILE.py [--device D] [--inject FILE.py:NAME]`, and ends with 0 where the answer is right, 1 where
+it is wrong, 2 where it was not tried, 3 where the script itself failed.
 """
 
 from __future__ import annotations

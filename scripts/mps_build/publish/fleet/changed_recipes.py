@@ -28,9 +28,7 @@ def changed_recipes(base: str) -> list[str]:
     return [
         recipe.name
         for recipe in releases
-        if recipe.name in changed
-        or f"{recipe.name}.yaml" in files
-        or files & {*recipe.patches, *(recipe.lock_name(python) for python in recipe.pythons)}
+        if recipe.name in changed or f"{recipe.name}.yaml" in files or files & {*recipe.patches, recipe.lock_name}
     ]
 
 

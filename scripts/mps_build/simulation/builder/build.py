@@ -10,9 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mps_build.build.mm.tree import read_tree
-from mps_build.build.ninja import run_build
-from mps_build.build.objc import write_frameworks
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
@@ -23,6 +20,9 @@ from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.cache import file_digest
 from mps_build.common.wheels.pip_call import Limits, limits_of_run
 from mps_build.common.workspace import cache_folder, remove_tree
+from mps_build.wheel_build.mm.tree import read_tree
+from mps_build.wheel_build.ninja import run_build
+from mps_build.wheel_build.objc import write_frameworks
 
 from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of the library
 from ..kept import digests, own_cache, unbelievable

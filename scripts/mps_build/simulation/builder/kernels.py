@@ -18,9 +18,8 @@ from ...common.reporter import Reporter
 from ...common.wheels.download import fetch_wheel
 from ...common.wheels.pip_call import EXECUTED, LIMITS, Limits
 from ...common.workspace import cache_folder
-from ...kernels.code.compiled import ENTRY, ROW, Code
+from ...kernels.code.compiled import ENTRY, LIBRARY_CALLS, ROW, SYMBOLS, Code
 from ...kernels.code.compiler import translator_version
-from ...kernels.code.runtime import LIBRARY_CALLS, SYMBOLS
 from ...kernels.execution.closed import Reader
 from ...kernels.execution.servers import servers
 from ...kernels.machine.link import Image

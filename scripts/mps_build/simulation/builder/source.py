@@ -10,16 +10,16 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from mps_build.build.mm.tree import MpsTree, read_tree
-from mps_build.build.patches.file import read_patch
-from mps_build.build.rehearsal.debian_source import original_tarball
-from mps_build.build.steps.apply_patches import apply_patches
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
+from mps_build.wheel_build.mm.tree import MpsTree, read_tree
+from mps_build.wheel_build.patches.apply import apply_patches
+from mps_build.wheel_build.patches.file import read_patch
+from mps_build.wheel_build.rehearsal.debian_source import original_tarball
 
 from ..releases import Release
 from .linux_text import linux_text

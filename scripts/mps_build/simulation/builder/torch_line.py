@@ -11,8 +11,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.build.rehearsal.linux_recipe import RELOCATABLE, debian_variables, unoptimised_variables
-from mps_build.build.wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
+from mps_build.wheel_build.rehearsal.linux import RELOCATABLE, debian_variables, unoptimised_variables
+from mps_build.wheel_build.wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
 
 from .root import Root
 

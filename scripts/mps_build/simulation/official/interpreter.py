@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from packaging.version import Version
 
 from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.opening import open_regular
@@ -19,8 +22,8 @@ from ..builder.root import merge_usr
 from .tools import Tools, check_apt, ledger, official_folder, official_log
 
 # Debian's suites by their Python, in the order in which a wheel is looked for; its OpenBLAS stands for Accelerate. The
-# last is for 1.12 and 1.13, which have no wheel for a newer one of them.
-SUITES: Mapping[str, str] = {"3.11": "bookworm", "3.13": "trixie", "3.9": "bullseye"}
+# third is for 1.12 and 1.13, which have no wheel for a newer one of them.
+SUITES: Mapping[str, str] = {"3.11": "bookworm", "3.13": "trixie", "3.9": "bullseye", "3.14": "forky"}
 _LIBRARIES = ("libopenblas0-serial", "libstdc++6")  # the second is what packages for Linux expect of any system
 _OPENBLAS = "usr/lib/aarch64-linux-gnu/openblas-serial/libopenblas.so.0"
 _ARM64, _HEAD = 183, struct.Struct("<4sBB10xHH")
@@ -58,6 +61,24 @@ def emulated(tools: Tools, root: Path) -> tuple[str, ...]:
     return (str(tools.emulator), "-L", str(root), "-cpu", features, "-U", "LD_PRELOAD", "-U", "LD_LIBRARY_PATH")
 
 
+def is_version(text: str) -> bool:
+    """Whether a Python is named by its version, such as 3.13, and not by its path."""
+    return re.fullmatch(r"3\.\d{1,2}", text) is not None
+
+
+def check_version(version: str) -> None:
+    """Refuse a version of Python that Debian does not have for arm64.
+
+    Raises:
+        UsageError: which ones it has.
+    """
+    if version not in SUITES:
+        raise UsageError(
+            f"Debian has no Python {version} that is fetched here, but {', '.join(sorted(SUITES, key=Version))}",
+            hint="give one for arm64 Linux by its path: --interpreter PATH",
+        )
+
+
 def debian_interpreter(version: str, reporter: Reporter) -> Interpreter:
     """Return Debian's Python for arm64, fetched only if it is not there.
 
@@ -65,11 +86,7 @@ def debian_interpreter(version: str, reporter: Reporter) -> Interpreter:
         UsageError: Debian has none of that version.
         BuildEnvironmentError: it could not be had.
     """
-    if version not in SUITES:
-        raise UsageError(
-            f"Debian has no Python {version} that is fetched here, but {', '.join(SUITES)}",
-            hint="give one for arm64 Linux: --interpreter PATH",
-        )
+    check_version(version)
     name = f"python{version}"
     root = _root(SUITES[version], name, reporter)
     return Interpreter(version=version, program=root / "usr/bin" / name, home="/usr/bin", root=root)

@@ -39,8 +39,8 @@ from ..python import metal_source
 MACHINE: Processor = "aarch64"
 # native/linux/machine.h has the same.
 ASK_NAMES, ASK_KERNEL, ASK_SOURCE = 1, 2, 3
-_ASKED, _ANSWER = struct.Struct("<QQQ"), struct.Struct("<QQ")
-MOST_ASKED = 64 << 20
+_REQUEST, _ANSWER = struct.Struct("<QQQ"), struct.Struct("<QQ")
+MOST_BYTES = 64 << 20
 _MOST_REASON = 2000
 _SOURCE_TARGET = "aarch64-linux-gnu.2.31"
 _COMPILE_SECONDS = 600.0
@@ -78,7 +78,7 @@ class Kernels:
             return self._kernel(data, base)
         if what == ASK_SOURCE:
             return self._source(data)
-        return f"the kernel server is asked for {what}, which it does not know".encode(), b""
+        return f"the kernel server does not know request {what}".encode(), b""
 
     def _kernel(self, bitcode: bytes, base: int) -> Answer:
         code = self._code(bitcode)
@@ -171,9 +171,9 @@ def serve(path: Path, zig: Path) -> None:
 def _talk(connection: socket.socket, kernels: Kernels) -> None:
     with connection, suppress(EOFError, ConnectionError):
         while True:
-            what, base, size = _ASKED.unpack(_exactly(connection, _ASKED.size))
-            if size > MOST_ASKED:
-                text, data = f"a request of {size} bytes, of at most {MOST_ASKED}".encode(), b""
+            what, base, size = _REQUEST.unpack(_exactly(connection, _REQUEST.size))
+            if size > MOST_BYTES:
+                text, data = f"a request of {size} bytes, of at most {MOST_BYTES}".encode(), b""
                 connection.sendall(_ANSWER.pack(len(text), 0) + text)
                 return
             text, data = kernels.answer(what, base, _exactly(connection, size))

@@ -15,18 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.build.objc import write_frameworks
 from mps_build.common.errors import CompileError
 from mps_build.common.files import copy_whole, write_whole
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
+from mps_build.wheel_build.objc import write_frameworks
 
 from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of the machine
 from ..availability import read_availability, table_source
 from ..builder.ninja_file import C_FLAGS, NATIVE
 from ..builder.source import mirrored
-from .metal_names import Lacking, lacking, names_of
+from .inventory import Lacking, lacking, names_of
 
 LIBRARY, MACHINE = "libsoftware_metal.dylib", "libmachine.so"
 # Of the software Metal: the classes and methods first, since Mach-O runs initialisers in the order of its files.

@@ -17,6 +17,7 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, OwnFault, disk_full
 from mps_build.common.files import write_whole
 from mps_build.common.foreground import run_in_foreground
+from mps_build.common.home import expanded
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import StepResult, digest_of
 from mps_build.common.reporter import Reporter
@@ -27,7 +28,7 @@ from mps_build.common.workspace import remove_tree
 from ..builder.build import held
 from ..plugin import plugin_folder
 from .build import Below, provide_below
-from .interpreter import Interpreter, debian_interpreter, emulated, named_interpreter
+from .interpreter import Interpreter, check_version, debian_interpreter, emulated, is_version, named_interpreter
 from .kernel_server import kernel_server
 from .metal_build import Metal, Zig, build_metal
 from .tools import (
@@ -79,12 +80,13 @@ class Request:
     Attributes:
         target: `torch==VERSION`, or the path of a wheel.
         is_trusted: a wheel that is a file may run.
-        interpreter: a Python for arm64 Linux; None: Debian's.
+        interpreter: a Python for arm64 Linux: its path, or the version of one of Debian's; None: Debian's first that
+            there is a wheel for.
     """
 
     target: str
     is_trusted: bool = False
-    interpreter: Path | None = None
+    interpreter: str | None = None
 
     @property
     def is_file(self) -> bool:
@@ -112,13 +114,19 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         CompileError: the software Metal does not compile with this wheel's headers.
     """
     check_host()
+    version, program = request.interpreter, None
+    if version is not None and is_version(version):
+        check_version(version)
+    elif version is not None:
+        version, program = None, expanded(version)
     home = official_folder()
     with held(home / "lock", reporter):
         if not (home / "receipts/libcxx.json").is_file():
             check_room(home)
         tools = provide_tools(reporter)
-        named = named_interpreter(request.interpreter, tools, reporter) if request.interpreter else None
-        version = named.version if named else None
+        named = named_interpreter(program, tools, reporter) if program else None
+        if named is not None:
+            version = named.version
         if request.is_file:
             wheel = find_trusted(Path(request.target), is_trusted=request.is_trusted, python=version)
         else:

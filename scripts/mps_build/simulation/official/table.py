@@ -52,7 +52,7 @@ def read_table(path: Path = SYSTEM / "table.yaml") -> dict[str, Row]:
     """Return the rows by their names.
 
     Raises:
-        ValueError: a name stands in it twice, or a row refers to none.
+        ValueError: a name stands in it more than once, or a row refers to none.
     """
     table = load(path, _Table)
     rows: dict[str, Row] = {}
@@ -62,7 +62,7 @@ def read_table(path: Path = SYSTEM / "table.yaml") -> dict[str, Row]:
         rows[row.name] = row
     for name, other in table.aliases.items():
         if name in rows or other not in rows:
-            raise ValueError(f"{path.name}: {name} stands there twice, or {other} not at all")
+            raise ValueError(f"{path.name}: {name} stands there already, or {other} not at all")
         rows[name] = replace(rows[other], name=name)
     return rows
 

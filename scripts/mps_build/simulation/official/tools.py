@@ -8,8 +8,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.build.mm.compiler import ZIG, find_zig
-from mps_build.build.rehearsal.zig import package_lines, zig_cache
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
 from mps_build.common.files import write_whole
@@ -21,6 +19,8 @@ from mps_build.common.wheels.cache import own_folder
 from mps_build.common.wheels.download import pip_command
 from mps_build.common.wheels.pip_call import run_pip
 from mps_build.common.workspace import cache_folder
+from mps_build.wheel_build.mm.compiler import ZIG, find_zig
+from mps_build.wheel_build.rehearsal.darwin import package_lines, zig_cache
 
 from ..builder.packages import Apt, unpack
 
@@ -142,7 +142,7 @@ def _zig(reporter: Reporter) -> Path:
     def install() -> StepResult:
         reporter.started("Install zig (100 MB, 440 MB on disk)")
         requirements = home / "requirements.txt"
-        lock = locks_root() / "sample-py3.13.txt"
+        lock = locks_root() / "sample.txt"
         write_whole(requirements, package_lines(lock.read_text(encoding="utf-8"), "ziglang"))
         pip = (*pip_command(), "install", "-q", "--no-input", "--no-deps", "--require-hashes", "--upgrade")
         argv = (*pip, "--target", str(home / "site"), "-r", str(requirements))

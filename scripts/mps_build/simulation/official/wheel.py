@@ -109,7 +109,7 @@ def _described(wheel: WheelFile, python: str) -> Wheel:
 def needed(requirements: Sequence[Requirement], *, version: Version, python: str) -> tuple[str, ...]:
     """Return what pip installs with a torch on a Mac, and NumPy, which it takes where it is there.
 
-    On Linux it would be told to bring CUDA.
+    On Linux pip would bring CUDA.
     """
     environment = {
         "python_version": python,

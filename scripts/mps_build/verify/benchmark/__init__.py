@@ -1,6 +1,6 @@
 """From a torch to how many times as fast as the CPU its device is: the run, its doubts, its record."""
 
 from .benchmark import Benchmark
-from .benchmark_request import BenchmarkRequest
+from .measuring import BenchmarkRequest
 
 __all__ = ["Benchmark", "BenchmarkRequest"]

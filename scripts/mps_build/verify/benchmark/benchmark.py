@@ -18,21 +18,35 @@ from mps_build.common.stopping import exit_status
 from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import work_folder
 
-from ..draft import Draft
-from ..facts import judge_text_on
-from ..judgement import Judged
 from ..preparation import prepare, run_folder
-from ..suite.child import Limits
-from ..suite.memory import total_bytes
-from ..target.diagnosis import HostFacts
+from ..record_builder import RecordBuilder
+from ..suite.request import Limits, total_bytes
+from ..target.diagnosis import HostFacts, judge_text_on
+from ..target.environments import EnvironmentStore
 from ..target.resolve import Target, prepare_target
-from ..target.shop import Shop
-from .benchmark_request import QUICK_SECONDS, BenchmarkRequest
-from .judging import END_OF_INTERRUPTION, is_caught, judge, run_flags
-from .measuring import Event, Measured, MeasureRequest, events_in, measure
-from .resuming import circumstances, key_of, left_behind
-from .rows import check_rows
-from .thermal import NOT_RECORDED, thermal_notes, thermal_state
+from ..verdict import Judged
+from .judging import (
+    END_OF_INTERRUPTION,
+    NOT_RECORDED,
+    check_rows,
+    is_caught,
+    judge,
+    run_flags,
+    thermal_notes,
+    thermal_state,
+)
+from .measuring import (
+    QUICK_SECONDS,
+    BenchmarkRequest,
+    Event,
+    Measured,
+    MeasureRequest,
+    circumstances,
+    events_in,
+    key_of,
+    left_behind,
+    measure,
+)
 
 _MEMORY_SHARE = 0.85
 
@@ -42,8 +56,8 @@ class Benchmark:
 
     def __init__(self, request: BenchmarkRequest, console: Console) -> None:
         self.request, self.console = request, console
-        self.draft = Draft(target=request.asked())
-        self.folder = run_folder(request, self.draft.started)
+        self.builder = RecordBuilder(target=request.asked())
+        self.folder = run_folder(request, self.builder.started)
         self.programme = data_root() / "benchmarks" / "device" / "measure.py"
         self.measured = Measured()
         self.thermal: dict[str, Any] = {"before": NOT_RECORDED, "after": NOT_RECORDED}
@@ -92,19 +106,19 @@ class Benchmark:
                 f"{self.programme}: the measuring program is missing",
                 hint="reinstall mps-build: a file of it is missing",
             )
-        request.check_plant()
+        request.check_fault()
         check_rows(request.only)
         prepared = prepare(
-            request, draft=self.draft, folder=self.folder, console=self.console, make_target=self._make_target
+            request, builder=self.builder, folder=self.folder, console=self.console, make_target=self._make_target
         )
         self._resume()
         with self.console.step(f"Time {request.device} against the CPU"), kept_awake():
             self._rows(prepared.target, prepared.host)
-        judged = judge(self._rows_found(), self._flags(), self.measured, device=request.device, plant=request.plant)
+        judged = judge(self._rows_found(), self._flags(), self.measured, device=request.device, fault=request.fault)
         return self._keep(self._benchmark(judged, partial=False))
 
-    def _make_target(self, shop: Shop) -> Target:
-        return prepare_target(self.request, shop, pytest=False, extras=lambda wheel, python: ())
+    def _make_target(self, store: EnvironmentStore) -> Target:
+        return prepare_target(self.request, store, pytest=False, extras=lambda wheel, python: ())
 
     def _rows(self, target: Target, host: HostFacts) -> None:
         request = self.request
@@ -125,16 +139,16 @@ class Benchmark:
                 quick=request.quick,
                 deadline=deadline,
                 only=request.only,
-                plant=request.absolute_plant,
+                fault=request.absolute_fault,
             ),
             self.measured,
-            judge_text=judge_text_on(host, self.draft.torch.version),
+            judge_text=judge_text_on(host, self.builder.torch.version),
             on_event=self._on_event,
         )
         self.console.done()
         self.thermal["after"] = thermal_state()
         if self.measured.refused is not None:
-            raise UsageError(f"the measuring program refuses its options: {self.measured.refused}", hint=_PLANTS)
+            raise UsageError(f"the measuring program refuses its options: {self.measured.refused}", hint=_FAULTS)
         if self.measured.broken is not None:
             raise self._broken(self.measured.broken)
 
@@ -155,7 +169,7 @@ class Benchmark:
 
     def _resume(self) -> None:
         """Choose the folder, and take over what an interrupted run of the same thing measured."""
-        found = circumstances(self.draft, self.request, self.programme)
+        found = circumstances(self.builder, self.request, self.programme)
         if self.request.folder is None:
             self.folder = work_folder() / "benchmark" / f"{self.request.device}-{key_of(found)}"
         for event in left_behind(self.folder, found, fresh=self.request.fresh):
@@ -167,7 +181,7 @@ class Benchmark:
             self.console.line(
                 f"{len(self.measured.rows)} rows are taken from an interrupted run (--fresh starts again)"
             )
-        self.sessions.append({"started": self.draft.started.isoformat(timespec="seconds")})
+        self.sessions.append({"started": self.builder.started.isoformat(timespec="seconds")})
 
     # The record.
 
@@ -182,15 +196,15 @@ class Benchmark:
         return run_flags(self.measured)
 
     def _benchmark(self, judged: Judged, *, partial: bool) -> BenchmarkRecord:
-        request, draft, measured = self.request, self.draft, self.measured
+        request, builder, measured = self.request, self.builder, self.measured
         rows = self._rows_found()
         states = [self.thermal["before"], *(row.thermal for row in rows), self.thermal["after"]]
         caught = is_caught(rows, self._flags(), measured)
-        planted = bool(request.plant) and not partial
+        is_injected = bool(request.fault) and not partial
         return BenchmarkRecord(
             tool=f"mps-build {__version__}",
             tool_version=__version__,
-            statement=request.statement(draft.gpu),
+            statement=request.statement(builder.gpu),
             verdict=_verdict(judged),
             exit_code=judged.exit_code,
             cause=judged.cause,
@@ -198,14 +212,14 @@ class Benchmark:
             hint=judged.hint,
             partial=partial,
             device=request.device,
-            target=dict(draft.target),
+            target=dict(builder.target),
             selection=request.selection(),
-            torch=draft.torch,
-            python=draft.python,
-            host=dict(draft.host),
-            gpu=dict(draft.gpu),
+            torch=builder.torch,
+            python=builder.python,
+            host=dict(builder.host),
+            gpu=dict(builder.gpu),
             cpu=_cpu(measured.facts),
-            environment=dict(draft.environment),
+            environment=dict(builder.environment),
             concurrency=Concurrency(cores=usable_cores(), processes=1, threads=int(measured.facts.get("threads") or 1))
             if measured.facts
             else None,
@@ -215,11 +229,11 @@ class Benchmark:
             sentinel=tuple(measured.sentinel),
             sessions=tuple(self.sessions),
             flags=self._flags(),
-            plant=_plant_result(caught, measured, judged) if planted else None,
-            plant_hits=measured.plant_hits,
-            notes=(*draft.notes, *measured.notes, *_cpu_notes(_cpu(measured.facts)), *thermal_notes(states)),
-            started=draft.started.isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - draft.began, 2),
+            fault=_fault_result(caught, measured, judged) if is_injected else None,
+            fault_hits=measured.fault_hits,
+            notes=(*builder.notes, *measured.notes, *_cpu_notes(_cpu(measured.facts)), *thermal_notes(states)),
+            started=builder.started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - builder.began, 2),
             rows=rows,
             skipped=tuple(
                 SkippedRow(name=facts["name"], mode=facts["mode"], reason=str(facts.get("reason")))
@@ -246,7 +260,7 @@ def one_line(row: Mapping[str, Any]) -> str:
     return f"{name}: {ratio['median']:.2f} times the CPU ({ratio['low']:.2f} to {ratio['high']:.2f}){doubts}"
 
 
-_PLANTS = "see docs/verify/plants.md"
+_FAULTS = "see docs/verify/injected_faults.md"
 _PACKAGES = "it needs torch and Python's standard library; `nox -s audit_wheel` tells what is wrong with a wheel"
 
 
@@ -254,12 +268,12 @@ def _verdict(judged: Judged) -> Any:
     return {"verified": "measured", "regressed": "doubtful"}.get(judged.verdict, judged.verdict)
 
 
-def _plant_result(caught: bool, measured: Measured, judged: Judged) -> Any:
+def _fault_result(caught: bool, measured: Measured, judged: Judged) -> Any:
     if measured.refused is not None or (judged.verdict == "not_verified" and not measured.rows):
         return "error"
     if caught:
         return "caught"
-    return "not_exercised" if measured.plant_hits == 0 else "missed"
+    return "not_exercised" if measured.fault_hits == 0 else "missed"
 
 
 def _cpu(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Runs the measuring programme: one child for all rows, started again behind the row at which it died."""
+"""The measuring programme: what it is to measure, its children, and what an interrupted run left behind."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,12 +10,45 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.json_text import parse_json
+from mps_build.common.errors import UsageError
+from mps_build.common.json_text import parse_json, read_json
 from mps_build.common.process import Command
 
-from ..suite.child import ChildEnd, Limits, run_child
-from ..suite.outcomes import describe_end, last_lines, signal_name
-from ..suite.run import JudgeText
+from .. import VerifyRequest
+from ..record_builder import RecordBuilder
+from ..suite.child import ChildEnd, run_child
+from ..suite.outcomes import FAULT_EVENTS, JudgeText, describe_end, hits_in, last_lines, signal_name
+from ..suite.request import Limits
+
+# A --quick run stays under three minutes: what is left of them when the machine was looked at and torch imported.
+QUICK_SECONDS = 135.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkRequest(VerifyRequest):
+    """What to measure, on what. `only` names rows (`resnet50`, or `resnet50:training`)."""
+
+    quick: bool = False
+    fresh: bool = False
+
+    def selection(self) -> dict[str, Any]:
+        """Return what was chosen."""
+        return {"quick": self.quick, "only": list(self.only), "inject": self.fault}
+
+    def statement(self, gpu: Mapping[str, Any]) -> str:
+        """Return the first line of every report: what this run can and cannot say."""
+        name = gpu.get("name") or self.device
+        part = "Reduced shapes (--quick): not the announced ones. " if self.quick else ""
+        if self.only:
+            part += "Chosen rows. "
+        if self.fault:
+            part = f"A fault was injected ({self.fault}). {part}"
+        if self.device == "mps":
+            return f"{part}MPS on {name}, against the CPU of this machine." if gpu else f"{part}MPS, not reached."
+        if self.device == "cpu":
+            return f"{part}A rehearsal, CPU against CPU: it says nothing about MPS, and every ratio should read 1.0."
+        return f"{part}A rehearsal on another accelerator ({name}): it says nothing about MPS."
+
 
 # What a process may write while its numbers look fine: the GPU dropped work.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
@@ -37,7 +71,7 @@ class MeasureRequest:
     quick: bool = False
     deadline: float | None = None
     only: tuple[str, ...] = ()
-    plant: str | None = None
+    fault: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +85,7 @@ class Measured:
     facts: dict[str, Any] = field(default_factory=dict)
     sentinel: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    plant_hits: int | None = None
+    fault_hits: int | None = None
     hits_by_row: dict[str, int | None] = field(default_factory=dict)
     refused: str | None = None
     broken: str | None = None
@@ -65,13 +99,13 @@ class Measured:
             self.facts = {key: value for key, value in event.items() if key not in ("event", "output_bytes")}
         elif kind == "sentinel":
             self.sentinel.append({key: event[key] for key in ("seconds", "growth", "drift")})
-        elif kind == "plant" and event.get("hits") is not None:
-            self.plant_hits = (self.plant_hits or 0) + int(event["hits"])
+        elif kind in FAULT_EVENTS and event.get("hits") is not None:
+            self.fault_hits = (self.fault_hits or 0) + int(event["hits"])
         elif kind == "finished" and event.get("id") == "ceilings":
             self.ceilings, self.ceilings_of = dict(event["ceilings"]), dict(event["which"])
         elif kind == "finished" and "row" in event:
             self.rows[str(event["id"])] = dict(event["row"])
-            self.hits_by_row[str(event["id"])] = event.get("plant_hits")
+            self.hits_by_row[str(event["id"])] = hits_in(event)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -145,7 +179,7 @@ def _command(request: MeasureRequest, measured: Measured, outcomes: Path, lower:
     argv += ["--skip", ",".join(measured.rows)] if measured.rows else []
     argv += ["--lower", ",".join(f"{row}={number}" for row, number in lower.items())] if lower else []
     argv += ["--ceilings", json.dumps(measured.ceilings)] if measured.ceilings else []
-    argv += ["--plant", request.plant] if request.plant else []
+    argv += ["--inject", request.fault] if request.fault else []
     return Command(argv=tuple(argv), cwd=request.folder, environ=request.environ)
 
 
@@ -181,3 +215,70 @@ def _tell(outcomes: Path, measured: Measured, row_id: str, facts: Mapping[str, A
     with outcomes.open("a", encoding="utf-8") as file:
         file.write(json.dumps(event) + "\n")
     measured.take(event)
+
+
+_CIRCUMSTANCES = "circumstances.json"
+
+
+def circumstances(builder: RecordBuilder, request: BenchmarkRequest, programme: Path) -> dict[str, Any]:
+    """Return what must be equal for rows of two sessions to stand in one record."""
+    wheel, fault = builder.torch.wheel, request.fault
+    return {
+        "target": {**request.asked(), "sha256": wheel.sha256 if wheel else None},
+        "torch": [builder.torch.version, builder.torch.commit],
+        "python": [builder.python.executable, builder.python.version] if builder.python else None,
+        "device": [request.device, builder.gpu.get("name")],
+        "macos": builder.host.get("macos"),
+        "environment": dict(builder.environment.get("kept", {})),
+        "selection": request.selection(),
+        "inject": _digest([Path(fault.rpartition(":")[0])]) if fault else None,
+        "programme": _digest(sorted(programme.parent.rglob("*.py"))),
+    }
+
+
+def key_of(found: Mapping[str, Any]) -> str:
+    """Return the name of a folder for these circumstances."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Iterator[Event]:
+    """Make the folder ready and yield what an interrupted run reported; a finished one is put aside.
+
+    Raises:
+        UsageError: the folder holds a benchmark of something else.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / _CIRCUMSTANCES
+    before = read_json(kept) if kept.is_file() else None
+    if before is not None and before != found:
+        differing = ", ".join(sorted(name for name in found if before.get(name) != found[name]))
+        raise UsageError(
+            f"--record {folder}: holds a benchmark of something else ({differing} differ)", hint="name another folder"
+        )
+    if before is not None and (fresh or not _is_partial(folder)):
+        _put_aside(folder)
+    kept.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    yield from events_in(folder)
+
+
+def _is_partial(folder: Path) -> bool:
+    try:
+        document = read_json(folder / "record.json")
+    except (OSError, ValueError):
+        return True
+    return not isinstance(document, dict) or bool(document.get("partial"))
+
+
+def _put_aside(folder: Path) -> None:
+    for path in (*folder.glob("rows.*.jsonl"), folder / "measure.log"):
+        path.unlink(missing_ok=True)
+    record = folder / "record.json"
+    if record.is_file():
+        record.replace(folder / "record.before.json")
+
+
+def _digest(files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b""))
+    return digest.hexdigest()

@@ -14,19 +14,15 @@ from ...common.errors import UsageError
 from ...common.reporter import Reporter
 from ...common.wheels.nightly import index_arguments
 from ...common.workspace import remove_tree
-from ..facts import observe_host
-from ..target.diagnosis import host_obstacle
+from ..target.diagnosis import host_obstacle, observe_host
 from . import report
-from .asked import Asked
-from .builder import Builder, own_builder
-from .case import CaseJudge
-from .history import MPS_PATHS, History
-from .predicate import Predicate
+from .answers import CaseJudge, Predicate
+from .commits import MPS_PATHS, Builder, History, own_builder
+from .request import Asked
 from .runner import Answer, Bisection, Prepared
-from .same_kernels import KernelsOf
 from .search import Standing
 from .state import Stage, State
-from .versions import Index, Venvs, between, parse_version
+from .versions import Index, KernelsOf, Venvs, between, parse_version
 
 StepOf = Callable[[str], AbstractContextManager[None]]
 

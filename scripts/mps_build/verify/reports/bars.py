@@ -10,7 +10,7 @@ from dataclasses import replace
 from mps_build.common.picture import PAPER, Box, Line, Mark, Picture, Words, check_pillow, to_png, to_svg
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 
-from .benchmark_words import ANNOUNCED, ANNOUNCEMENT, TITLES, headline
+from .benchmark_page import ANNOUNCED, ANNOUNCEMENT, TITLES, headline
 
 __all__ = ["check_pillow", "picture", "png", "svg"]
 

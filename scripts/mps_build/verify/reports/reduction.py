@@ -17,7 +17,7 @@ from mps_build.common.plain_text import plain
 from mps_build.common.process import Command, capture
 from mps_build.common.records.device_record import Case, Record
 
-from ..target.variables import suite_environ
+from ..target.interpreter import suite_environ
 
 SECONDS = 60
 _STARTING = 120  # torch's import, the case itself, on a busy machine
@@ -40,7 +40,7 @@ class Asking:
 
     python: Path | None
     device: str | None = None
-    plant: str | None = None
+    fault: str | None = None
 
 
 def find_python(record: Record, given: Path | None, cache: Path, environ: Mapping[str, str]) -> Path | None:
@@ -67,13 +67,13 @@ def reduce_case(suite: Path, record: Record, case: Case, asking: Asking, said: s
     """Return the case as a short script, reduced on the device where that is there, else from the record alone.
 
     Raises:
-        UsageError: the device or the plant that was asked for is not there.
+        UsageError: the device or the fault that was asked for is not there.
     """
     if asking.python is None:
         return Reduction(refused="no Python with torch is at hand (--python names one)")
     found = _reduced(suite, record, case, asking, said) if not case.is_drawn else _drawn(suite, record, case, asking)
     if "missing" in found:
-        raise UsageError(plain(str(found["missing"])), hint="leave --device and --plant out to use the record alone")
+        raise UsageError(plain(str(found["missing"])), hint="leave --device and --inject out to use the record alone")
     if "script" not in found:
         return Reduction(refused=plain(str(found.get("refused", ""))))
     facts = {key: plain(str(found.get(key, ""))) for key in _WORDS}
@@ -85,7 +85,7 @@ def _reduced(suite: Path, record: Record, case: Case, asking: Asking, said: str)
         "file": case.file or "",
         "device": asking.device or record.device,
         "named": record.device,
-        "plant": str(Path(asking.plant).absolute()) if asking.plant else "",
+        "plant": str(Path(asking.fault).absolute()) if asking.fault else "",
         "reason": plain(case.reason or "")[:20_000],
         "said": plain(said),
         "seconds": str(SECONDS),
@@ -99,7 +99,7 @@ def _drawn(suite: Path, record: Record, case: Case, asking: Asking) -> dict[str,
     options = {
         "device": asking.device or record.device,
         "named": record.device,
-        "plant": str(Path(asking.plant).absolute()) if asking.plant else "",
+        "plant": str(Path(asking.fault).absolute()) if asking.fault else "",
         "finding": json.dumps(finding.model_dump(exclude={"script", "no_script"})) if finding else "",
     }
     return _asked(("-m", "engine.again"), suite, case, asking, options)
@@ -112,7 +112,7 @@ def _asked(
         output = Path(folder) / "found.json"
         argv = [str(asking.python), "-W", "ignore", *module, f"--output={output}"]
         argv += [f"--{key}={value}" for key, value in options.items()]
-        argv += [] if asking.device or asking.plant else ["--or-record"]
+        argv += [] if asking.device or asking.fault else ["--or-record"]
         command = Command(
             argv=(*argv, "--", case.id), cwd=suite, environ=within_quota(suite_environ(os.environ).variables)
         )

@@ -106,7 +106,8 @@ def circumstances(
         "chip": (before.host.get("chip"), after.host.get("chip")),
         "python": (before.python and before.python.version, after.python and after.python.version),
         **{
-            choice: (before.selection.get(choice), after.selection.get(choice)) for choice in ("full", "quick", "plant")
+            choice: (before.selection.get(choice), after.selection.get(choice))
+            for choice in ("full", "quick", "inject")
         },
         **more,
     }

@@ -81,8 +81,8 @@ def sentence(record: Record) -> str:
     ran = sum(counts.values()) - counts.get("skipped", 0)
     if record.partial and record.cause == "interrupted":
         return f"Interrupted after {ran} cases; no verdict follows from a part."
-    if record.plant:
-        return f"The planted fault was {record.plant.replace('_', ' ')}."
+    if record.fault:
+        return f"The injected fault was {record.fault.replace('_', ' ')}."
     if record.verdict == "not_verified":
         return "No verdict: " + (record.message or record.hint or record.cause or "nothing ran") + "."
     if record.verdict == "regressed":

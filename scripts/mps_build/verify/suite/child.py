@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+import psutil
 
 from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command
 from mps_build.common.watched import watched
 
-from .memory import group_memory_bytes
+from .request import Limits, SuiteRequest, suite_command
 
 Cut = Literal["", "timeout", "memory", "stopped"]
 SUMMARY = "::summary"  # what pytest writes behind the last case: it quotes, it does not tell
 _BEAT_SECONDS = 0.05
 _MEMORY_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How long a child may be silent, and how much memory it may hold."""
-
-    start_seconds: float = 300.0
-    case_seconds: float = 300.0
-    end_seconds: float = 60.0
-    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,3 +191,66 @@ class _Lines:
             if isinstance(event, dict):
                 events.append(event)
         return events
+
+
+def group_memory_bytes(group: int) -> int:
+    """Return the resident bytes of all processes in a process group; one that ends meanwhile counts as 0."""
+    total = 0
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError, PermissionError, psutil.Error):
+            if os.getpgid(process.pid) == group:
+                total += process.memory_info().rss
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """What came of the case: the outcome that the suite wrote, None where the process died before."""
+
+    outcome: str | None
+    end: ChildEnd
+
+    @property
+    def died(self) -> bool:
+        """Whether the process ended in the case, or had to be ended there."""
+        return self.end.running is not None
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong with the case."""
+        return self.outcome in ("passed", "unexpected_pass")
+
+
+def ask_alone(
+    request: SuiteRequest,
+    case_id: str,
+    file: Path,
+    *,
+    device: str,
+    known: Path,
+    name: str,
+    is_stopped: Callable[[], bool],
+) -> Alone:
+    """Ask one case of a device, without an injected fault and with nothing before it.
+
+    Args:
+        name: of the files that the process leaves in the folder of the run; a number is added to it.
+    """
+    whole = replace(request, op=None, quick=False, shard="", layers=(), cases=0, keys=0, seconds=0.0)
+    chosen = replace(whole, device=device, fault=None, only=(glob.escape(case_id),))
+    name = f"{name}.{1 + len(list(request.folder.glob(f'{name}.*.outcomes.jsonl')))}"
+    outcomes, found = request.folder / f"{name}.outcomes.jsonl", dict[str, str]()
+
+    def on_event(event: Mapping[str, Any]) -> None:
+        if event.get("event") == "finished":
+            found[str(event.get("id"))] = str(event.get("outcome"))
+
+    end = run_child(
+        suite_command(chosen, (file,), known=known, outcomes=outcomes),
+        log=request.folder / f"{name}.log",
+        outcomes=outcomes,
+        limits=request.limits,
+        on_event=on_event,
+        is_stopped=is_stopped,
+    )
+    return Alone(found.get(case_id), end)

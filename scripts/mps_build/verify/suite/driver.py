@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mps_build.common.records.device_record import FAILED, Case, Estimate, Result
 
-from .alone import Alone, ask_alone
-from .beside import run_beside
-from .child import SUMMARY, ChildEnd, run_child
-from .estimates import Estimates
+from .child import SUMMARY, Alone, ChildEnd, ask_alone, run_child
 from .outcomes import (
+    FAULT_EVENTS,
     WHERE,
+    JudgeText,
+    OnCase,
+    SuiteRun,
     case_of_event,
     describe_end,
     finding_of_event,
+    hits_in,
     is_orderly,
     known_death,
     last_lines,
     signal_name,
 )
-from .run import JudgeText, OnCase, SuiteRun
-from .suite_request import SuiteRequest, layer_of, suite_command
+from .request import SuiteRequest, layer_of, suite_command
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
-# Beside the file of outcomes: how often the plant has fired, in 8 bytes (tests/device/engine/plants.py).
+# Beside the file of outcomes: how often the fault has fired, in 8 bytes (tests/device).
 HITS_SUFFIX = ".hits"
 # How often the CPU is asked whether it dies in a case too. Where it is the device, it has died once: a kernel that
 # reads memory which is not its own does not die each time.
@@ -50,10 +53,10 @@ def run_suite(
 
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
-    then named. With `jobs` there are several such processes, each with its part of the cases; a plant and a run that
-    is resumed have one. With a plant the run stops at the first case that fails with a hit in it and passes without
-    the plant. It also stops where the machine is at fault. A case in which the CPU dies too has no reference: it is
-    skipped.
+    then named. With `jobs` there are several such processes, each with its part of the cases; there is one where a
+    fault is injected or a run is resumed. With a fault the run stops at the first case that fails with a hit in it and
+    passes without it. It also stops where the machine is at fault. A case in which the CPU dies too has no reference:
+    it is skipped.
     """
     run = run or SuiteRun()
     request.folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +66,7 @@ def run_suite(
     def part(request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool]) -> None:
         _run_part(_Asked(request, known, judge_text, on_case, is_stopped, estimates, end), run)
 
-    beside = request.jobs > 1 and request.plant is None and not run.cases
+    beside = request.jobs > 1 and request.fault is None and not run.cases
     estimates = Estimates(request.jobs if beside else 1, on_estimate)
     end = time.monotonic() + request.seconds if request.seconds else None
     if beside:
@@ -108,7 +111,7 @@ class _GroupRun:
         self._expected: list[str] | None = None
         self._seen: dict[str, None] = {}
         self._file_of: dict[str, str] = {}
-        # Of the plant, in this child: so far, and before the case. None: the file does not count, or says nothing.
+        # Of the fault, in this child: so far, and before the case. None: the file does not count, or says nothing.
         self._hits: int | None = None
         self._hits_before: int | None = None
         self._outcomes = self._request.folder / f"{self._file_name}.outcomes.jsonl"
@@ -132,7 +135,7 @@ class _GroupRun:
             if self._is_estimating and end.cut != "stopped" and not is_orderly(end):
                 self._estimates = False  # it died before its first case, in none of them
                 continue
-            if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.plant is None:
+            if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.fault is None:
                 return False
             self._hear(end, bad)
             if end.cut == "stopped":
@@ -216,7 +219,7 @@ class _GroupRun:
             self._asked.estimates.take(event)
         elif kind == "time_over":
             self._is_time_over = True
-        self._hits = event.get("plant_hits", self._hits)
+        self._hits = hits_in(event, otherwise=self._hits)
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
             self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
@@ -227,7 +230,7 @@ class _GroupRun:
             self._run.threads = max(self._run.threads or 0, threads)
         elif kind == "uncollected":
             self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))
-        elif kind == "plant" and event.get("hits") is not None:
+        elif kind in FAULT_EVENTS and event.get("hits") is not None:
             self._count_hits(int(event["hits"]))
         elif kind == "finished":
             if found := finding_of_event(event):
@@ -236,12 +239,12 @@ class _GroupRun:
 
     def _count_hits(self, hits: int) -> None:
         self._hits = hits
-        self._run.plant_hits = (self._run.plant_hits or 0) + hits
+        self._run.fault_hits = (self._run.fault_hits or 0) + hits
 
     def _take_hits_of_the_dead(self) -> None:
-        """Read how often the plant had fired when the process died; unknown where its file does not count."""
+        """Read how often the fault had fired when the process died; unknown where its file does not count."""
         file = self._outcomes.with_suffix(HITS_SUFFIX)
-        if self._request.plant is None:
+        if self._request.fault is None:
             return
         if file.is_file():
             self._count_hits(int.from_bytes(file.read_bytes()[:8], sys.byteorder))
@@ -261,9 +264,9 @@ class _GroupRun:
         self._on_case(self._run, case)
 
     def _count_bad(self, case: Case) -> None:
-        """Count a case that did not end well, and suspect the plant where it had a hit in it, or nobody counts."""
+        """Count a case that did not end well, and suspect the fault where it had a hit in it, or nobody counts."""
         self._run.bad += 1
-        if self._request.plant is not None and not case.is_event and not self._suspect:
+        if self._request.fault is not None and not case.is_event and not self._suspect:
             hit = self._hits is None or self._hits != (self._hits_before or 0)
             self._suspect = case.id if hit else None
 
@@ -287,7 +290,7 @@ class _GroupRun:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
         if self._is_time_over and end.running is None:
             return None
-        # 4 is pytest's "usage error": the suite refuses its options, the plant above all.
+        # 4 is pytest's "usage error": the suite refuses its options, a fault that cannot be loaded above all.
         if end.exit == 4 and not end.cases:
             self._run.refused = last_lines(end.output)
             return None
@@ -305,8 +308,8 @@ class _GroupRun:
             what = "collection" if last is None else "end" if end.finished else "between cases"
             said = f": {last_lines(end.output)}" if end.output.strip() else ""
             reason = f"{describe_end(end)}, {WHERE[what]}{said}"
-            if self._request.plant is not None and last is None:
-                self._run.refused = reason  # a plant that cannot even be loaded was caught by nobody
+            if self._request.fault is not None and last is None:
+                self._run.refused = reason  # an injected fault that cannot even be loaded was caught by nobody
                 return None
             self._add(
                 Case(
@@ -396,3 +399,103 @@ class _GroupRun:
                 error={"category": category},
             )
         )
+
+
+class RunPart(Protocol):
+    """Runs one part of the suite to its end, or until it is stopped."""
+
+    def __call__(
+        self, request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool], /
+    ) -> None: ...
+
+
+def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case: OnCase) -> None:
+    """Run `request.jobs` parts at once; `run` holds all their outcomes, and `on_case` hears of one at a time.
+
+    Each part may hold its share of the memory. Where one finds the machine at fault, the others end too.
+    """
+    parts = [SuiteRun() for _ in range(request.jobs)]
+    listed: dict[int, int] = {}
+    lock, stop, seen = threading.Lock(), threading.Event(), set[str]()
+
+    # With each case, no more is done than for that case: there are tens of thousands.
+    def heard(part: SuiteRun, case: Case) -> None:
+        with lock:
+            if case.id in seen:
+                return
+            seen.add(case.id)
+            run.cases.append(case)
+            run.bad += case.outcome in FAILED
+            run.findings |= part.findings
+            if len(part.files) != listed.get(id(part)):
+                listed[id(part)] = len(part.files)
+                run.files |= part.files
+            _sum_up(run, parts)
+            on_case(run, case)
+
+    def one(number: int) -> None:
+        limits = replace(request.limits, memory_bytes=request.limits.memory_bytes // request.jobs)
+        asked = replace(request, jobs=1, shard=f"{number}/{request.jobs}", limits=limits)
+        run_part(asked, parts[number], heard, stop.is_set)
+        if parts[number].stopped or parts[number].refused:
+            stop.set()
+
+    with ThreadPoolExecutor(request.jobs) as pool:
+        try:
+            for future in [pool.submit(one, number) for number in range(request.jobs)]:
+                future.result()
+        except BaseException:
+            stop.set()
+            raise
+    # An outcome may have been taken back, and a file that no part can import is named by each.
+    run.cases = list({case.id: case for part in reversed(parts) for case in part.cases}.values())
+    run.bad = sum(case.outcome in FAILED for case in run.cases)  # each part counts a file that no part can import
+    for part in parts:
+        run.files |= part.files
+    _sum_up(run, parts)
+    run.notes = [note for part in parts for note in part.notes]
+
+
+def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
+    run.collected = sum(part.collected for part in parts)
+    run.own = sum(part.own for part in parts)
+    run.faults = sum(part.faults for part in parts)
+    run.not_asked = sum(part.not_asked for part in parts)
+    run.threads = max((part.threads for part in parts if part.threads is not None), default=None)
+    run.stopped = next((part.stopped for part in parts if part.stopped), None)
+    run.refused = next((part.refused for part in parts if part.refused), None)
+
+
+class Estimates:
+    """Puts together what the processes of a run say, and tells it once the last has spoken."""
+
+    def __init__(self, parts: int, tell: Callable[[Estimate], None]) -> None:
+        self._parts, self._tell = parts, tell
+        self._found: list[Estimate] = []
+        self._lock = threading.Lock()
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Take in one process's event; a damaged one is none."""
+        try:
+            found = Estimate.model_validate({name: event.get(name) for name in Estimate.model_fields})
+        except ValueError:
+            return
+        with self._lock:
+            self._found.append(found)
+            if len(self._found) == self._parts:
+                self._tell(together(self._found))
+
+
+def together(parts: list[Estimate]) -> Estimate:
+    """Return what processes beside each other take: the slowest of them.
+
+    >>> one = Estimate(cases=10, keys=20, low_seconds=1.0, high_seconds=2.0)
+    >>> together([one, one.model_copy(update={"high_seconds": 3.0})])
+    Estimate(cases=20, keys=40, low_seconds=1.0, high_seconds=3.0)
+    """
+    return Estimate(
+        cases=sum(part.cases for part in parts),
+        keys=sum(part.keys for part in parts),
+        low_seconds=max(part.low_seconds for part in parts),
+        high_seconds=max(part.high_seconds for part in parts),
+    )

@@ -1,18 +1,73 @@
-"""From what a child reported, and from how it ended, to the outcome of a case."""
+"""From what a child reported, and from how it ended, to the outcomes of a run."""
 
 from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Protocol
 
-from mps_build.common.records.device_record import Case, Finding, Result
+from mps_build.common.records.device_record import Case, FaultResult, Finding, Result
 
 from .child import ChildEnd
 
+
+class Judgement(Protocol):
+    """What a text of a process means (triage's DeviceText)."""
+
+    @property
+    def category(self) -> str:
+        """The category of triage, such as `gpu_timeout`."""
+
+    @property
+    def stop(self) -> bool:
+        """True if nothing more should be run on this machine."""
+
+
+JudgeText = Callable[[str, int | None, str | None], Judgement]
+
+
+@dataclass(slots=True, kw_only=True)
+class SuiteRun:
+    """What a run came to; grows while it runs, so that an interruption keeps what there is.
+
+    `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the fault did something.
+    `own`: cases in which the suite itself failed. `threads`: of a process, as it says; the most of any.
+    `findings`: what failed cases come down to, by name. `not_asked`: cases that were left when the time was over.
+    """
+
+    cases: list[Case] = field(default_factory=list)
+    collected: int = 0
+    files: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    stopped: str | None = None
+    fault_hits: int | None = None
+    caught: bool = False
+    refused: str | None = None
+    bad: int = 0
+    own: int = 0
+    faults: int = 0
+    threads: int | None = None
+    findings: dict[str, Finding] = field(default_factory=dict)
+    not_asked: int = 0
+
+    def fault_result(self) -> FaultResult:
+        """Return what became of the fault: one that never fired was not missed, it was not asked."""
+        if self.refused is not None:
+            return "error"
+        if self.caught:
+            return "caught"
+        return "not_exercised" if self.fault_hits == 0 else "missed"
+
+
+OnCase = Callable[[SuiteRun, Case], None]
+
+
 _RESULTS: tuple[Result, ...] = ("passed", "failed", "known", "unexpected_pass", "skipped", "own_fault")
+# The event that counts an injected fault's hits, and its old name, which another suite (--suite) may have.
+FAULT_EVENTS = ("fault", "plant")
 WHERE = {
     "collection": "before its first case",
     "between cases": "between two cases",
@@ -73,6 +128,12 @@ def case_of_event(event: Mapping[str, Any], layer: str) -> Case:
         levels={str(name): str(level) for name, level in levels.items()} if isinstance(levels, dict) else None,
         finding=found.id if (found := finding_of_event(event)) else None,
     )
+
+
+def hits_in(event: Mapping[str, Any], *, otherwise: int | None = None) -> int | None:
+    """Return how often the injected fault had fired when an event was written; `otherwise` where it does not say."""
+    found: int | None = event.get("fault_hits", event.get("plant_hits", otherwise))
+    return found
 
 
 def finding_of_event(event: Mapping[str, Any]) -> Finding | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,10 @@ from mps_build.common.json_text import parse_json
 from mps_build.common.mps_floors import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured, Command, capture
 
-from ..suite.outcomes import last_lines, signal_name
-from ..suite.run import JudgeText
+from ...host.host import observe
+from ...host.probes.probers import LiveProber, RecordedProber
+from ...host.recordings.scrub import recorded
+from ..suite.outcomes import Judgement, JudgeText, last_lines, signal_name
 
 PROBE = Path(__file__).with_name("device_probe.py")
 # Importing torch from a cold disk, its libraries scanned one by one by the system, may take minutes.
@@ -203,3 +205,52 @@ def _is_too_old(macos: str, torch: str) -> bool:
     except ValueError:
         return False
     return is_too_old(macos, torch)
+
+
+def observe_host(recording: Path | None) -> HostFacts:
+    """Return what is known of this machine, or of a recorded one."""
+    prober = LiveProber() if recording is None else RecordedProber(recording)
+    host = observe(prober)
+    metal = next((gpu["metal"] for gpu in host.first("gpus") or () if gpu.get("metal")), None)
+    return HostFacts(
+        system=host.system,
+        macos=host.macos,
+        chip=host.chip,
+        virtual=_known(host.virtual),
+        rosetta=_known(host.rosetta),
+        apple_silicon=_known(host.apple_silicon),
+        document={**host.document(), "metal": metal, "host_recording": recorded(prober)[0]},
+    )
+
+
+def simulated_host(host: HostFacts, *, macos: str) -> HostFacts:
+    """Return the machine that a simulated device answers as: a macOS, and no chip."""
+    return replace(host, macos=macos, chip=None, virtual=None, rosetta=None, apple_silicon=None, simulates_mps=True)
+
+
+def recorded_line(recording: Path) -> str:
+    """Return what is said first of all that is judged on a recorded host."""
+    return f"recorded on {RecordedProber(recording).recorded_on}"
+
+
+def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
+    """Return triage's classifier of device texts, given what is known of the machine."""
+    facts: dict[str, Any] = {
+        "macos": host.macos,
+        "torch": torch,
+        "virtual": host.virtual,
+        "rosetta": host.rosetta,
+        "chip": host.chip,
+    }
+    known = {name: value for name, value in facts.items() if value is not None}
+
+    def judge(text: str, exit_code: int | None, signal_name: str | None) -> Judgement:
+        from ...host.triage.device_texts import classify_device_text
+
+        return classify_device_text(text, exit=exit_code, signal=signal_name, host=known)
+
+    return judge
+
+
+def _known(state: bool | str) -> bool | None:
+    return state if isinstance(state, bool) else None

@@ -1,16 +1,129 @@
-"""An interpreter and the torch in it, seen without touching either."""
+"""The Python that holds a torch: which one is meant, what it says of itself, and the environment it runs in."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mps_build.common.cores import THREAD_VARIABLES
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import parse_json
 from mps_build.common.opening import open_regular
 from mps_build.common.process import Captured, Command, capture
+
+_HAS_TORCH = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+
+
+def callers_python(environ: Mapping[str, str]) -> Path:
+    """Return the interpreter of the caller's own environment that has torch.
+
+    nox puts its session's environment in front; the noxfile passes the caller's on as MPS_BUILD_CALLER_*.
+
+    Raises:
+        UsageError: none of them has torch; the message names what was asked.
+    """
+    asked = list(dict.fromkeys(_candidates(environ)))
+    for python in asked:
+        if capture(Command(argv=(str(python), "-c", _HAS_TORCH)), timeout_seconds=60).ok:
+            return python
+    names = ", ".join(map(str, asked)) or "no Python was found"
+    raise UsageError(
+        f"no torch was named, and the active environment has none (searched: {names})",
+        hint="activate the environment that has torch, or name it: --python PATH, or torch==2.13.0",
+    )
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the interpreters to ask, in order; those that do not exist are left out."""
+
+    def value(name: str) -> str | None:
+        return environ.get(f"MPS_BUILD_CALLER_{name}", environ.get(name))
+
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if (folder := value(variable)) and (Path(folder) / "bin" / "python").is_file():
+            yield Path(folder) / "bin" / "python"
+    for name in ("python", "python3"):
+        if found := shutil.which(name, path=value("PATH")):
+            yield Path(found)
+
+
+# What a process needs to find its home, its files, and an accelerator that the caller chose.
+_PASSED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    *THREAD_VARIABLES,
+)
+# How an accelerator may be reached on a shared machine is its owner's to say.
+_PASSED_PREFIXES = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
+# What changes the results or the route they take: it goes on record, passed or not.
+_TELLING = (
+    "PYTORCH_",
+    "TORCH_",
+    "OMP_",
+    "MKL_",
+    "KMP_",
+    "OPENBLAS_",
+    "VECLIB_",
+    "CUDA_VISIBLE",
+    "CUDA_LAUNCH",
+    "NVIDIA_TF32",
+    "CUBLAS_",
+    "DYLD_",
+    "LD_",
+    "MTL_",
+    "METAL_",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteEnviron:
+    """The whole environment of the children, and what of the caller's would have mattered."""
+
+    variables: Mapping[str, str]
+    kept: Mapping[str, str]
+    removed: Mapping[str, str]
+
+
+def suite_environ(caller: Mapping[str, str], *, overlay: Path | None = None) -> SuiteEnviron:
+    """Return the environment for the suite.
+
+    PYTORCH_ENABLE_MPS_FALLBACK above all must not get through (the CPU would be compared with
+    itself), nor FAST_MATH, PREFER_METAL or watermarks: one wheel, one verdict.
+
+    >>> made = suite_environ({"PATH": "/bin", "PYTORCH_ENABLE_MPS_FALLBACK": "1", "EDITOR": "vi"})
+    >>> dict(made.removed), "EDITOR" in made.variables
+    ({'PYTORCH_ENABLE_MPS_FALLBACK': '1'}, False)
+    """
+    variables = {name: value for name, value in caller.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)}
+    telling = {name: value for name, value in sorted(caller.items()) if name.startswith(_TELLING)}
+    variables |= {
+        "PYTHONDONTWRITEBYTECODE": "1",  # nothing is written into a user's interpreter
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1",
+        "PYTHONIOENCODING": "utf-8",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # a user's interpreter may hold any plugin
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+    }
+    if overlay is not None:
+        variables["PYTHONPATH"] = str(overlay)
+    return SuiteEnviron(
+        variables=variables,
+        kept={name: value for name, value in telling.items() if variables.get(name) == value},
+        removed={name: value for name, value in telling.items() if variables.get(name) != value},
+    )
+
 
 # Run by a Python from 3.7 on. A torch counts where its files lie: metadata may speak of one that is gone, or miss one.
 _DESCRIBE = """

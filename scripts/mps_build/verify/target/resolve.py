@@ -17,14 +17,10 @@ from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.interpreters import find_interpreter
 from mps_build.common.records.device_record import WheelFile
 
-from ..facts import audited_kind
-from ..verify_request import VerifyRequest
-from .fetched_wheel import fetch_wheel, full_requirements, sha256_of
-from .interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
-from .kept_environment import OLDEST_PYTEST, make_environment, make_overlay
-from .shop import Shop
-from .variables import SuiteEnviron, suite_environ
-from .wheel_fit import check_fit, name_wheel
+from ..request import VerifyRequest
+from .environments import OLDEST_PYTEST, EnvironmentStore, make_environment, make_overlay
+from .interpreter import Interpreter, Listing, SuiteEnviron, describe_interpreter, listing, suite_environ, the_one_torch
+from .wheel import audited_kind, check_fit, fetch_wheel, full_requirements, name_wheel, sha256_of
 
 Extras = Callable[[Path, Interpreter], tuple[str, ...]]
 
@@ -51,7 +47,9 @@ def wanted_version(request: VerifyRequest) -> str | None:
     return request.exact_version
 
 
-def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None = None, pytest: bool = True) -> Target:
+def prepare_target(
+    request: VerifyRequest, store: EnvironmentStore, *, extras: Extras | None = None, pytest: bool = True
+) -> Target:
     """Return the Python under test, ready to run the suite.
 
     Args:
@@ -63,17 +61,17 @@ def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None 
         BuildEnvironmentError: pip cannot install it.
     """
     if request.target is None:
-        return _foreign_python(request, shop, pytest=pytest)
+        return _foreign_python(request, store, pytest=pytest)
     python = _chosen_python(request.python)
     if request.is_wheel:
         wheel = name_wheel(Path(request.target).absolute())
         check_fit(wheel, python)
         path = wheel.path
     else:
-        path = fetch_wheel(request.requirement, python, shop)
+        path = fetch_wheel(request.requirement, python, store)
     sha256 = sha256_of(path)
     wanted = extras(path, python) if extras else full_requirements(path) if request.full else ()
-    made = make_environment(path, sha256, python, shop, extras=wanted)
+    made = make_environment(path, sha256, python, store, extras=wanted)
     environ = suite_environ(os.environ)
     return Target(
         interpreter=describe_interpreter(made, environ=environ.variables),
@@ -83,13 +81,13 @@ def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None 
     )
 
 
-def _foreign_python(request: VerifyRequest, shop: Shop, *, pytest: bool) -> Target:
+def _foreign_python(request: VerifyRequest, store: EnvironmentStore, *, pytest: bool) -> Target:
     environ = suite_environ(os.environ)
     interpreter = describe_interpreter(Path(request.python or sys.executable), environ=environ.variables)
     folder, version = the_one_torch(interpreter)
     sys.dont_write_bytecode = True  # it may be the Python that runs us: our own late imports must not write into it
     before = listing(interpreter)
-    overlay = _overlay(interpreter, shop) if pytest else None
+    overlay = _overlay(interpreter, store) if pytest else None
     return Target(
         interpreter=interpreter,
         environ=suite_environ(os.environ, overlay=overlay),
@@ -98,14 +96,14 @@ def _foreign_python(request: VerifyRequest, shop: Shop, *, pytest: bool) -> Targ
     )
 
 
-def _overlay(interpreter: Interpreter, shop: Shop) -> Path | None:
+def _overlay(interpreter: Interpreter, store: EnvironmentStore) -> Path | None:
     """Return the folder with pytest; None where none can be fetched and the interpreter has one that will do."""
     try:
-        return make_overlay(interpreter, shop)
+        return make_overlay(interpreter, store)
     except BuildEnvironmentError:
         if interpreter.pytest is None or Version(interpreter.pytest) < OLDEST_PYTEST:
             raise
-        shop.reporter.line(f"pytest could not be fetched: the environment's own {interpreter.pytest} runs the suite")
+        store.reporter.line(f"pytest could not be fetched: the environment's own {interpreter.pytest} runs the suite")
         return None
 
 

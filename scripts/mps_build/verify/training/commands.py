@@ -9,7 +9,7 @@ from typing import Literal
 
 from mps_build.common.process import Command
 
-from .workloads import COMPARED_STEPS, SCRIPT, Workload
+from .request import COMPARED_STEPS, SCRIPT, Workload
 
 RunName = Literal["device", "cpu"]
 _FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
@@ -29,7 +29,7 @@ class Bench:
     device: str
     force_cpu: bool
     config: Path | None = None
-    plant: str | None = None
+    fault: str | None = None
     program: tuple[str, ...] = ()
 
     def with_config(self, config: Path) -> Bench:
@@ -111,7 +111,7 @@ class Bench:
         expected = self.device if run == "device" else "cpu"
         argv: tuple[str, ...] = ("--run", run, "--expect", expected, "--outcomes", str(self.outcomes(workload, run)))
         argv += ("--exchange", str(self.exchange(workload)))
-        return (*argv, "--plant", self.plant) if self.plant and run == "device" else argv
+        return (*argv, "--inject", self.fault) if self.fault and run == "device" else argv
 
 
 def run_name(workload: Workload, run: RunName) -> str:

@@ -1,19 +1,26 @@
-"""From what two runs reported to the cases: the device used, the same data, gradients, losses and accuracy."""
+"""From what the runs reported to the cases of training, of two processes, and of Accelerate's own commands."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import yaml
+
+from mps_build.common import strict_yaml
+from mps_build.common.opening import read_text
+from mps_build.common.process import Captured
 from mps_build.common.records.device_record import Case, Result
 
-from .child_report import ChildReport
-from .workloads import Workload
+from .children import ChildReport
+from .request import Workload
 
 # The CPU's own float32 is unusually good: plain sums elsewhere are up to so many times worse, and right.
 CPU_MULTIPLE = 8.0
-# Of the loss: a hundredfold of what float32 loses on its way through a small network; planted faults begin at 1e-2.
+# Of the loss: a hundredfold of what float32 loses on its way through a small network; injected faults begin at 1e-2.
 LOSS_FLOOR = 1e-3
 # Rounding that grows from step to step must not widen the bound until it holds for anything.
 LOSS_CEILING = 2e-2
@@ -197,3 +204,127 @@ def _number(value: Any) -> float:
 
 def _finite(off: float, bound: float) -> tuple[float | None, float]:
     return (off if math.isfinite(off) else None), bound
+
+
+# What torch and Accelerate say where they refuse, read in their sources and in reports from Macs:
+# https://github.com/pytorch/pytorch/issues/149537 (no default backend), /160732 (gloo does not take mps tensors).
+_REFUSALS = (
+    "communication backend to use",
+    "no backend type associated with device type mps",
+    "invalid tensor type",
+    "invalid device",
+    "doesn't have nccl built in",
+    "does not have nccl built in",
+    "not supported on mps",
+    "does not support mps",
+    "doesn't support mps",
+    "can't set device for",
+    "unsupported device",
+    "torch not compiled with cuda enabled",
+)
+
+
+def not_applicable(workload: Workload, device: str) -> Case:
+    """Return the case where the device is another: the limit is one of MPS."""
+    reason = f"not applicable: the limit of one process is MPS's, this is {device}"
+    return Case(id=workload.name, layer=workload.part, outcome="skipped", reason=reason)
+
+
+def judge_processes(workload: Workload, report: ChildReport, text: str) -> Case:
+    """Return the case from what the two processes reported and wrote.
+
+    A limit that no longer holds is not a failure: two processes that really sum their tensors are an unexpected pass.
+    """
+    outcome, reason = _judge(report, text)
+    return Case(id=workload.name, layer=workload.part, outcome=outcome, reason=reason)
+
+
+def _judge(report: ChildReport, text: str) -> tuple[Result, str]:
+    joined, reduced, refused = report.all("joined"), report.all("reduced"), report.all("refused")
+    apart = [event for event in joined if event.get("processes") == 1]
+    alone = f"; Accelerate took {len(apart)} of them for single processes" if apart and len(joined) > 1 else ""
+    elsewhere = sorted({str(event["device"]) for event in joined if not str(event.get("device", "")).startswith("mps")})
+    if refused or (report.trouble and not reduced):
+        said = [str(event.get("message", "")) for event in refused]
+        clear = next((line for line in (*said, text) if is_refusal(line)), None)
+        if clear is not None:
+            return "passed", f"refused: {_sentence(clear)}{alone}"
+        if report.outcome == "timeout":
+            return "timeout", "two processes hang, and nothing is said"
+        return (
+            "failed",
+            f"two processes end, and no clear reason is said: {(said or [report.trouble or ''])[0][:500]}{alone}",
+        )
+    if elsewhere:
+        return "failed", f"no refusal: the processes ran on {', '.join(elsewhere)} without a word"
+    sums = [event.get("sum") for event in reduced]
+    if len(sums) == 2 and sums == [3.0, 3.0]:
+        return "unexpected_pass", f"two processes summed their tensors on MPS: the announced limit is gone{alone}"
+    return "failed", f"no refusal, and the sums over two processes are {sums}, not [3.0, 3.0]{alone}"
+
+
+def is_refusal(text: str) -> bool:
+    """True for a text that says that this device does not do it."""
+    lower = text.lower()
+    return any(words in lower for words in _REFUSALS)
+
+
+def _sentence(text: str) -> str:
+    line = next((line for line in text.splitlines() if is_refusal(line)), text)
+    return " ".join(line.split())[:400]
+
+
+LAYER = "accelerate"
+
+
+def judge_env(answer: Captured) -> Case:
+    """Return the case of `accelerate env`: it must end well and name the torch that it sees."""
+    if answer.timed_out:
+        return _case("accelerate-env", "timeout", "no answer in time")
+    if not answer.ok:
+        return _case("accelerate-env", "failed", f"exit {answer.exit}: {answer.stderr.strip()[-500:]}")
+    if "PyTorch" not in answer.stdout or "Accelerate" not in answer.stdout:
+        return _case("accelerate-env", "failed", f"it names neither PyTorch nor itself: {answer.stdout.strip()[:300]}")
+    return _case("accelerate-env", "passed", "")
+
+
+def read_config(home: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Return the file that `accelerate config default` wrote into a Hugging Face home, and what it says."""
+    for path in sorted((home / "accelerate").glob("default_config.*")):
+        try:
+            said = strict_yaml.unchecked(read_text(path))  # JSON is YAML too
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            continue
+        if isinstance(said, dict):
+            return path, said
+    return None
+
+
+def judge_config(answer: Captured, config: dict[str, Any] | None, device: str) -> Case:
+    """Return the case of `accelerate config default`: with what it writes, a launch must use the device."""
+    name = "accelerate-config-default"
+    if answer.timed_out:
+        return _case(name, "timeout", "no answer in time")
+    if not answer.ok or config is None:
+        said = (answer.stderr.strip() or answer.stdout.strip())[-500:]
+        return _case(name, "failed", f"exit {answer.exit}, no readable default_config in its home: {said}")
+    if device != "cpu" and config.get("use_cpu"):
+        return _case(name, "failed", f"it writes `use_cpu: true`: a launch with it stays on the CPU, not on {device}")
+    if config.get("distributed_type") not in ("NO", "MPS", None) and device == "mps":
+        return _case(name, "failed", f"distributed_type {config['distributed_type']} on one MPS device")
+    return _case(name, "passed", f"use_cpu {str(config.get('use_cpu')).lower()}")
+
+
+def launch_config(config: dict[str, Any], *, device: str) -> dict[str, Any]:
+    """Return the config that the launches take: the default's, with the device on as the questionnaire would put it."""
+    return {**config, "use_cpu": device == "cpu", "num_processes": 1, "distributed_type": "NO", "num_machines": 1}
+
+
+def write_launch_config(config: dict[str, Any], path: Path, *, device: str) -> Path:
+    """Write that config, as JSON, which every version reads."""
+    path.write_text(json.dumps(launch_config(config, device=device), indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _case(name: str, outcome: Result, reason: str) -> Case:
+    return Case(id=name, layer=LAYER, outcome=outcome, reason=reason or None)

@@ -1,4 +1,4 @@
-"""Runs PyTorch's own tests in children under the watchdog: a crash or a hang costs one test, and the next goes on."""
+"""Which of a release's tests run on mps: those that its own `run_test.py --mps` starts, and who else asks for it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,29 @@ from mps_build.common.cores import with_share
 from mps_build.common.errors import OwnFault
 from mps_build.common.process import Command
 
-from ..suite.child import ChildEnd, Limits, run_child
+from ..suite.child import ChildEnd, run_child
 from ..suite.outcomes import describe_end, is_orderly, last_lines
+from ..suite.request import Limits
 from .outcomes import Asked, read_outcomes, write_outcome
-from .tests import patterns_of
+
+# Of 2.6.0: the list in test/run_test.py, and test_optim.py, which says `allow_mps=True` as well.
+FILES = (
+    *("test_mps.py", "test_metal.py", "test_modules.py", "nn/test_convolution.py", "nn/test_dropout.py"),
+    *("nn/test_pooling.py", "test_view_ops.py", "test_nn.py", "test_optim.py"),
+)
+# What these files import that Debian's torch comes without.
+PACKAGES = ("setuptools", "scipy")
+_MPS_ALONE = ("test_mps.py",)
+
+
+def patterns_of(file: str) -> tuple[str, ...]:
+    """Return the patterns of a file's tests that use mps: of most files these are some classes.
+
+    >>> patterns_of("nn/test_dropout.py")
+    ('nn/test_dropout.py::*MPS::*',)
+    """
+    return (f"{file}::*",) if file in _MPS_ALONE else (f"{file}::*MPS::*",)
+
 
 _PLUGIN = Path(__file__).parent / "plugin"
 # A process leaves the rest to another from here on: graphs and buffers of thousands of tests pile up.

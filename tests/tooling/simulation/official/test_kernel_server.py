@@ -18,7 +18,7 @@ from mps_build.simulation.official.kernel_server import (
     ASK_KERNEL,
     ASK_NAMES,
     ASK_SOURCE,
-    MOST_ASKED,
+    MOST_BYTES,
     VARIABLE,
     Kernels,
     kernel_server,
@@ -63,7 +63,7 @@ def _ask(server: str, *requests: tuple[int, int, bytes]) -> list[tuple[str, byte
     return answers
 
 
-def test_a_kernel_comes_back_as_code_of_arm64_for_the_address_that_was_asked_for(server: str) -> None:
+def test_a_kernel_comes_back_as_code_of_arm64_for_the_address_that_was_given(server: str) -> None:
     given = bitcode(doubled())
 
     (names, _), (line, code), other = _ask(
@@ -96,7 +96,7 @@ def test_what_was_compiled_is_kept_for_the_next_process(server: str, home: Path)
         (ASK_SOURCE, b"kernel void f(sampler s) {}", "parameter 'sampler s'"),
         (ASK_SOURCE, b"\xff", "can't decode byte 0xff"),
         (ASK_SOURCE, b"kernel void f(device float *a [[buffer(0)]]) {}", "No such file or directory"),
-        (9, b"", "which it does not know"),
+        (9, b"", "does not know request 9"),
     ],
 )
 def test_what_cannot_be_made_is_answered_with_a_reason(server: str, what: int, data: bytes, reason: str) -> None:
@@ -109,7 +109,7 @@ def test_what_cannot_be_made_is_answered_with_a_reason(server: str, what: int, d
 
 def test_a_request_without_an_end_is_not_read(server: str) -> None:
     with _connected(server) as talk:
-        talk.sendall(struct.pack("<QQQ", ASK_KERNEL, 0, MOST_ASKED + 1))
+        talk.sendall(struct.pack("<QQQ", ASK_KERNEL, 0, MOST_BYTES + 1))
         with talk.makefile("rb") as heard:
             assert b"of at most" in heard.read()
     assert _ask(server, (ASK_NAMES, 0, b""))[0][0]
@@ -133,7 +133,7 @@ def asks(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def _asked(asks: ctypes.CDLL, what: int, data: bytes) -> tuple[int, str, int]:
+def _answered(asks: ctypes.CDLL, what: int, data: bytes) -> tuple[int, str, int]:
     answer = _Answer()
     failed = asks.rt_ask(what, ctypes.c_uint64(_BASE), data, ctypes.c_uint64(len(data)), ctypes.byref(answer))
     return failed, ctypes.string_at(answer.bytes, answer.text).decode() if not failed else "", answer.data
@@ -144,13 +144,13 @@ def test_a_process_and_its_child_ask_over_connections_of_their_own(
 ) -> None:
     monkeypatch.setenv(VARIABLE, server)
     given = bitcode(doubled())
-    first = _asked(asks, ASK_KERNEL, given)
+    first = _answered(asks, ASK_KERNEL, given)
 
     child = os.fork()
     if child == 0:
-        same = all(_asked(asks, ASK_KERNEL, given) == first for _ in range(50))
+        same = all(_answered(asks, ASK_KERNEL, given) == first for _ in range(50))
         os._exit(0 if same else 1)
-    answers = {_asked(asks, ASK_NAMES, b"") for _ in range(50)}
+    answers = {_answered(asks, ASK_NAMES, b"") for _ in range(50)}
 
     assert os.waitpid(child, 0)[1] == 0
     assert first[0] == 0 and first[1].startswith(f"{_BASE} ") and first[2] > 8

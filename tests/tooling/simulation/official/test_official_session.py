@@ -1,4 +1,4 @@
-"""What an official wheel is run with: who may run, what is told before any work, the environment of a program."""
+"""What an official wheel is run with: who may run, what is refused before any work, the environment of a program."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mps_build.common.errors import DiskFull, HostError, RefusedForSafety, Usage
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
+from mps_build.simulation.official.inventory import Lacking
 from mps_build.simulation.official.metal_build import Metal
-from mps_build.simulation.official.metal_names import Lacking
-from mps_build.simulation.official.session import HOOK, Official, program_environ
+from mps_build.simulation.official.session import HOOK, Official, Request, prepare, program_environ
 from mps_build.simulation.official.session import run as run_program
 from mps_build.simulation.official.tools import Tools, check_apt, check_host, check_room, official_folder
 from mps_build.simulation.official.wheel import Wheel, find_official, find_trusted, needed
@@ -37,7 +37,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def official(tmp_path: Path) -> Official:
-    """An environment whose `python` tells how it was started, and ends with 7."""
+    """An environment whose `python` says how it was started, and ends with 7."""
     environment = tmp_path / "environment"
     (environment / "bin").mkdir(parents=True)
     python = environment / "bin/python"
@@ -96,12 +96,16 @@ def test_a_wheel_that_is_a_file_runs_only_if_the_user_says_so(tmp_path: Path) ->
     assert find_trusted(path, is_trusted=True, python=None).python == "3.11"
 
 
-def test_a_wheel_of_another_python_is_told_of_before_any_work(tmp_path: Path) -> None:
+def test_a_wheel_of_another_python_is_refused_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is for Python 3\.12, and the interpreter is 3\.11"):
         find_trusted(_wheel(tmp_path, "312"), is_trusted=True, python="3.11")
-    with pytest.raises(UsageError, match=r"Debian has no Python 3\.12") as error:
-        debian_interpreter("3.12", SilentReporter())
-    assert "--interpreter" in str(error.value.hint)
+    for ask in (
+        lambda: debian_interpreter("3.12", SilentReporter()),
+        lambda: prepare(Request(target="torch==2.15.0", interpreter="3.12"), SilentReporter()),
+    ):
+        with pytest.raises(UsageError, match=r"Debian has no Python 3\.12 .*, but 3\.9, 3\.11, 3\.13, 3\.14") as error:
+            ask()
+        assert "--interpreter" in str(error.value.hint)
 
 
 def test_only_torch_is_simulated() -> None:
@@ -141,7 +145,7 @@ def test_an_interpreter_that_is_not_of_arm64_linux_is_refused(tmp_path: Path) ->
             named_interpreter(path, tools, SilentReporter())
 
 
-def test_a_host_that_cannot_run_one_is_told_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_cannot_run_one_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="aarch64"))
     with pytest.raises(HostError, match="this is linux on aarch64"):
         check_host()

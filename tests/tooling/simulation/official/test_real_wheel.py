@@ -1,15 +1,25 @@
-"""The official wheel of 2.15.0 itself, by the command that a user types."""
+"""Real wheels: the official one of 2.15.0 by the command that a user types, and one that this project has built."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from mps_build.common.process import Command, capture
+from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import PACKAGE
+from mps_build.simulation.official.build import provide_below
+from mps_build.simulation.official.interpreter import SUITES, debian_interpreter, emulated
+from mps_build.simulation.official.session import HOOK
+from mps_build.simulation.official.tools import provide_tools
+from processes import entry
+from processes import environ as entry_environ
 
 # Fetches the wheel, an emulator and Debian's Python for arm64 (0.3 GB), compiles libc++: minutes the first time.
 pytestmark = [pytest.mark.slow, pytest.mark.zig]
@@ -29,6 +39,18 @@ _CASES = (
     "issue-187280*",
     "issue-84511-conv2d",
 )
+_PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+_SAMPLE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import mps_build_official, mps_build_sample as sample
+print({name: sample.apply(name, 3.0) for name in sample.operators()}, sample.mps_built())
+try:
+    sample.apply("cube", 3.0)
+except KeyError as error:
+    print(error)
+print(sample._C.__spec__.origin.endswith("darwin.so"))
+"""
 # The memory of the tensor may not be read: the host code of a copy does so.
 _CRASH = """
 import ctypes, mmap, torch
@@ -85,3 +107,28 @@ def test_cases_of_the_device_suite_are_rehearsed(tmp_path: Path) -> None:
     assert document["verdict"] == "rehearsed" and document["simulated"]["official"]
     outcomes = {case["id"]: case["outcome"] for case in document["cases"]}
     assert len(outcomes) > 1 and set(outcomes.values()) == {"passed"}
+
+
+@pytest.mark.skipif(_PYTHON not in SUITES, reason=f"Debian has no Python {_PYTHON} for arm64 that is fetched here")
+def test_the_sample_computes_by_the_code_that_was_built_for_macos(tmp_path: Path) -> None:
+    argv = (*entry("build_wheel", "sample", "--python", _PYTHON), "--wheelhouse", str(tmp_path / "wheelhouse"))
+    made = capture(
+        Command(argv=argv, environ=entry_environ(MPS_BUILD_WORK=str(tmp_path / "work"))), timeout_seconds=900
+    )
+    assert made.ok, made.stdout + made.stderr
+    (wheel,) = (tmp_path / "wheelhouse").glob("*macosx*arm64.whl")
+    site, hook = tmp_path / "site", tmp_path / "hook"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    tools = provide_tools(SilentReporter())
+    interpreter, below = debian_interpreter(_PYTHON, SilentReporter()), provide_below(tools, SilentReporter())
+    hook.mkdir()
+    shutil.copy(HOOK, hook)
+    settings = {"loader": str(below.loader), "before": [], "providers": [str(below.libcxx)], "folders": [str(site)]}
+    (hook / HOOK.with_suffix(".json").name).write_text(json.dumps(settings), encoding="utf-8")
+
+    words = (str(interpreter.program), "-c", _SAMPLE, str(hook), str(site))
+    answer = subprocess.run((*emulated(tools, interpreter.root), *words), check=False, capture_output=True, text=True)
+
+    values = {"double": 6.0, "negate": -3.0, "square": 9.0, "half": 1.5}
+    assert answer.stdout.splitlines() == [f"{values} True", "'no operator cube'", "True"], answer.stderr

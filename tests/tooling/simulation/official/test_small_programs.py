@@ -1,4 +1,4 @@
-"""What differs between macOS and Linux, asked by small programs for arm64 macOS that zig compiles."""
+"""What differs between macOS and Linux, called by small programs for arm64 macOS that zig compiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from mps_build.build.objc import write_frameworks
 from mps_build.common.files import copy_whole
 from mps_build.common.process import Command, run_logged
 from mps_build.common.reporter import SilentReporter
@@ -17,6 +16,7 @@ from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.official.build import Below, provide_below
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, emulated
 from mps_build.simulation.official.tools import Tools, provide_tools, zig_environ
+from mps_build.wheel_build.objc import write_frameworks
 
 # Fetches an emulator and Debian's Python for arm64 (70 MB), and compiles libc++: minutes the first time.
 pytestmark = [pytest.mark.slow, pytest.mark.zig]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound
-from ...program.launch import Program, Reference, Value, View, scratch_buffer
+from ...program.launch import NotBound, Program, Reference, Value, View, scratch_buffer
 from ..shared.contracts import Case, Kernel
 from ..shared.tensors import filled, groups, result, strides_of
 

@@ -1,4 +1,4 @@
-"""References of binary that are more than an expression."""
+"""References that are more than an expression."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def nextafter(x: Any, y: Any) -> Any:
     if x.dtype == torch.float64:
         return torch.nextafter(x.to(torch.float32), y.to(torch.float32)).to(torch.float64)
     return torch.nextafter(x, y)
+
+
+def lerp_of_tensors(a: Any, b: Any, w: Any) -> Any:
+    """Linear interpolation a + w (b - a), as the kernels of older releases compute it."""
+    return a + w * (b - a)

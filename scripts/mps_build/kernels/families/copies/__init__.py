@@ -1,1 +1,1 @@
-"""Copies of bytes: as they lie, row by row, into longer tensors, channels last."""
+"""Copies: of bytes, into longer tensors, turned around, repeated, put one behind the other."""

@@ -1,1 +1,1 @@
-"""Gradients of embeddings."""
+"""Embedding bags, and the gradients of embeddings."""

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from ...program.dtypes import DTYPES
 from ...program.launch import Program, Reference, Value, dense_strides
 from ..shared.contracts import Case, Kernel
-from ..shared.strided import outermost_inside
-from ..shared.tensors import bound, filled, result, strides_of, threads
+from ..shared.tensors import bound, filled, outermost_inside, result, strides_of, threads
 
 
 def dense(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -9,8 +9,7 @@ from ...program.dtypes import DTYPES
 from ...program.launch import Known, Program, Reference, Step, View, dense_strides
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
-from ..shared.tensors import bound, filled, numbered, threads
-from ..shared.zeroed import zeroed
+from ..shared.tensors import bound, filled, numbered, threads, zeroed
 
 
 def histc(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -1,1 +1,1 @@
-"""`index`, `index_put` and their checks: a tensor of indices for each of several dimensions."""
+"""`index`, `index_put`, `gather`, `scatter` and their reductions: an index for each element."""

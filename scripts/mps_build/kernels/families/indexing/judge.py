@@ -1,4 +1,4 @@
-"""References of indexing that are more than an expression."""
+"""References that are more than an expression."""
 
 from __future__ import annotations
 

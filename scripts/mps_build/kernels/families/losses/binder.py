@@ -19,8 +19,8 @@ from ..shared.tensors import (
     started,
     strides_of,
     threads,
+    zeroed,
 )
-from ..shared.zeroed import zeroed
 
 # Batch, classes, positions; whether classes are weighted; which class counts for nothing.
 IMAGES = ((2, 5, 7, True, 1), (3, 4, 1, False, -100), (1, 9, 40, True, -100))

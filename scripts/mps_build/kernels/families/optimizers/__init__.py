@@ -1,1 +1,1 @@
-"""Fused optimizers."""
+"""Fused optimizers, and the steps of a gradient scaler."""

@@ -1,4 +1,4 @@
-"""References of optimizers that are more than an expression."""
+"""References that are more than an expression."""
 
 from __future__ import annotations
 
@@ -64,3 +64,10 @@ def nn_sgd(
             return buffer
         grad = grad + momentum * buffer if nesterov else buffer
     return params - lr * grad
+
+
+def nn_update_scale(scale: Any, tracker: Any, found: Any, which: Any) -> Any:
+    """The scale (which=0) or the growth tracker (which=1) after a step of gradient scaling."""
+    scale, steps = scale.to(torch.float32), torch.tensor([tracker], dtype=torch.int32)
+    torch._amp_update_scale_(scale, steps, torch.tensor([found]), 2.5, 0.375, 4)
+    return (scale, steps)[which]

@@ -1,1 +1,1 @@
-"""Products of matrices."""
+"""Products of matrices and of vectors: dense, in groups, of packed and of whole numbers."""

@@ -1,1 +1,1 @@
-"""Sums, products, norms, variances and others, a binder for each layout."""
+"""Sums, products, norms, variances, `argmax` and others, a binder for each layout."""

@@ -1,4 +1,4 @@
-"""Contracts as data: families/*/contracts.yaml, a row for each form, matched by a kernel's own arguments and name."""
+"""Families as data (families/*/family.yaml), and their contracts: a row for each form, and how a kernel matches it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import Any
 
 from ....common import strict_yaml
 from ...program.dtypes import DTYPES, DType, dtype_named
-from ...program.errors import NotBound, WrongBinding
-from ...program.launch import Program
+from ...program.launch import NotBound, Program, WrongBinding
 from ...program.values import Values
 from ...read.metadata import Argument, Metadata
 from .pack import pack_argument
@@ -130,7 +129,7 @@ class Case:
     Args:
         values: seeded inputs; equal for equal seed and kernel.
         kernels: the companions that the library has, by name.
-        references: names of families/*/references.yaml with their rows.
+        references: names of the families' `references` with their rows.
         version: torch's, whose known issues count; None if it is not known.
     """
 
@@ -180,6 +179,22 @@ def load_binders() -> None:
 
 
 @cache
+def load_families(folder: Path = FOLDER) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the family.yaml of each family's folder says, by the folder's name.
+
+    Raises:
+        ValueError: a file has another section than `contracts`, `references` and `large`.
+    """
+    found = {}
+    for path in sorted(folder.glob("*/family.yaml")):
+        sections = strict_yaml.unchecked(path.read_text(encoding="utf-8")) or {}
+        if unknown := set(sections) - {"contracts", "references", "large"}:
+            raise ValueError(f"{path.parent.name}: unknown sections {sorted(unknown)}")
+        found[path.parent.name] = sections
+    return found
+
+
+@cache
 def load_contracts(folder: Path = FOLDER) -> tuple[Contract, ...]:
     """Return all rows.
 
@@ -188,9 +203,9 @@ def load_contracts(folder: Path = FOLDER) -> tuple[Contract, ...]:
         KeyError: it names a word that no axis of its `each` has.
     """
     rows = []
-    for path in sorted(folder.glob("*/contracts.yaml")):
-        for row in strict_yaml.unchecked(path.read_text(encoding="utf-8")) or []:
-            rows += [_contract(each, path.parent.name) for each in _each(row)]
+    for name, family in load_families(folder).items():
+        for row in family.get("contracts", ()):
+            rows += [_contract(each, name) for each in _each(row)]
     return tuple(rows)
 
 

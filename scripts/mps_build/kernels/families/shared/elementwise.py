@@ -1,4 +1,4 @@
-"""What unary, binary and ternary operators share: shapes, layouts, references, types for casts."""
+"""One thread an element: layouts and casts of elementwise operators, and forms that the contract's options state."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound, WrongBinding
-from ...program.launch import View, dense_strides, input_buffer, output_buffer
+from ...program.launch import (
+    Check,
+    NotBound,
+    Program,
+    Reference,
+    Value,
+    View,
+    WrongBinding,
+    dense_strides,
+    input_buffer,
+    output_buffer,
+)
 from ...program.values import every_e4m3, pack
 from .contracts import Case, Kernel
+from .tensors import filled, result, threads
 
 GROUP = (64, 1, 1)
 # Shape, the order in which the input's dimensions lie in memory (outermost first), and the output's.
@@ -33,7 +44,7 @@ def layouts_of(case: Case) -> tuple[tuple[tuple[int, ...], tuple[int, ...], tupl
 
 
 def reference(kernel: Kernel, case: Case) -> str:
-    """Return the row of families/*/references.yaml for the kernel's operator.
+    """Return the reference of the kernel's operator.
 
     Raises:
         NotBound: there is none.
@@ -197,3 +208,22 @@ def cast_pair(
     if stored.kind != "complex" and computed.kind == "complex":
         return pack(stored, numbers), pack(computed, [part for each in numbers for part in (each, 0)])
     return pack(stored, numbers), pack(computed, numbers)
+
+
+def elements(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """The row's options: `inputs` with bounds, `scalars` with values, `outputs` with references; `scale`."""
+    options = kernel.options
+    for count in (1, 37, 300):
+        arguments: dict[str | int, Value] = {}
+        inputs: dict[str, object] = {}
+        for name, (low, high) in options["inputs"].items():
+            view = filled(case, kernel.dtype(name), (count,), low=low, high=high)
+            arguments[name], inputs[name] = view.buffer, view
+        for name, value in options.get("scalars", {}).items():
+            arguments[name], inputs[name] = kernel.pack(name, value), value
+        checks: list[Check] = []
+        for name, reference in options["outputs"].items():
+            got = result(kernel.dtype(name), (count,))
+            arguments[name] = got.buffer
+            checks.append(Reference(got=got, name=reference, inputs=inputs, scale=float(options.get("scale", 0.0))))
+        yield Program(label=f"{count} elements", steps=[threads(kernel, arguments, (count,))], checks=checks)

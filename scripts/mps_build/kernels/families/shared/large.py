@@ -1,21 +1,97 @@
-"""What torch's host code does with large tensors, as data: families/*/large.yaml, a rule for some forms of a family.
+"""What torch's host code does with large tensors, as data: `large` of a family.yaml, a rule for some forms.
 
 A rule names the host functions that launch the forms, which guards they ask, and a call that leads there. Whether a
-wheel's host code asks them is read from the wheel (read/host_code.py), never from its version.
+wheel's host code asks them is read from the wheel (read/host_code.py), never from its version. A rule's condition is
+over the numbers of a launch: `size > 4 * threads`.
 """
 
 from __future__ import annotations
 
+import ast
 import fnmatch
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, TypeAdapter, model_validator
 
 from ....common import strict_yaml
-from .condition import Condition
-from .contracts import FOLDER, Contract
+from .contracts import FOLDER, Contract, load_families
+
+Number = int | tuple[int, ...] | Mapping[str, int]
+
+FUNCTIONS: dict[str, Callable[..., int]] = {
+    "min": min,
+    "max": max,
+    "ceil_div": lambda a, b: -(-a // b),
+    "bit_ceil": lambda n: 1 << max(n - 1, 0).bit_length(),  # the next power of two
+}
+_NODES = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Eq, ast.NotEq, ast.Lt,
+    ast.LtE, ast.Gt, ast.GtE, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Call, ast.Subscript,
+    ast.Name, ast.Load, ast.Constant,
+)  # fmt: skip
+
+
+def names_in(text: str) -> set[str]:
+    """Return the numbers that a condition names; a member of a mapping as `mapping.member`.
+
+    >>> sorted(names_in("dims[0] > 4 * threads and element['x'] == 2"))
+    ['dims', 'element.x', 'threads']
+
+    Raises:
+        ValueError: it is no condition.
+    """
+    tree = _parsed(text)
+    members = {
+        f"{node.value.id}.{node.slice.value}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+    }
+    mappings = {each.partition(".")[0] for each in members}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return (names - set(FUNCTIONS) - mappings) | members
+
+
+def holds(text: str, numbers: Mapping[str, Number]) -> bool:
+    """Return whether a condition holds.
+
+    >>> holds("bit_ceil(dims[0]) == threads", {"dims": (5, 1), "threads": 8})
+    True
+
+    Raises:
+        KeyError, NameError: a number that it names is not there.
+    """
+    code = compile(_parsed(text), "condition", "eval")
+    return bool(eval(code, {"__builtins__": {}, **FUNCTIONS}, dict(numbers)))
+
+
+def _parsed(text: str) -> ast.Expression:
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError as error:
+        raise ValueError(f"{text!r} is not a condition: {error.msg}") from None
+    for node in ast.walk(tree):
+        if not isinstance(node, _NODES):
+            raise ValueError(f"{text!r} is not a condition: {type(node).__name__} is not allowed")
+        if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS):
+            raise ValueError(f"{text!r} is not a condition: only {', '.join(FUNCTIONS)} may be called")
+    return tree
+
+
+def _checked(value: Any) -> Any:
+    if value:
+        names_in(value)
+    return value
+
+
+Condition = Annotated[str, AfterValidator(_checked)]
+"""A condition in a data file."""
+
 
 GUARDS = Path(__file__).with_name("guards.yaml")
 Quantity = Literal["bytes", "elements", "dimension"]
@@ -155,7 +231,7 @@ class Rule(_Row):
 
 
 class Rules(RootModel[tuple[Rule, ...]]):
-    """The file of one family."""
+    """The rules of one family."""
 
 
 def rule_of(contract: Contract, kernel: str) -> Rule | None:
@@ -170,7 +246,7 @@ def load_guards(path: Path = GUARDS) -> tuple[Guard, ...]:
     Raises:
         ValueError: a row has an unknown key, lacks one, or has another type.
     """
-    return TypeAdapter(tuple[Guard, ...]).validate_python(_rows(path))
+    return TypeAdapter(tuple[Guard, ...]).validate_python(strict_yaml.unchecked(path.read_text(encoding="utf-8")))
 
 
 @cache
@@ -180,8 +256,5 @@ def load_rules(folder: Path = FOLDER) -> dict[str, tuple[Rule, ...]]:
     Raises:
         ValueError: a rule has an unknown key, lacks one, or names a guard that is not there.
     """
-    return {path.parent.name: Rules.model_validate(_rows(path)).root for path in sorted(folder.glob("*/large.yaml"))}
-
-
-def _rows(path: Path) -> Any:
-    return strict_yaml.unchecked(path.read_text(encoding="utf-8")) or []
+    families = load_families(folder).items()
+    return {name: Rules.model_validate(each["large"]).root for name, each in families if "large" in each}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ...program.dtypes import dtype_named
-from ...program.errors import WrongBinding
+from ...program.launch import WrongBinding
 from ...program.values import pack as pack_elements
 from ...read.metadata import Argument, Field
 

@@ -9,8 +9,18 @@ from dataclasses import dataclass
 from functools import wraps
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound
-from ...program.launch import Buffer, Program, Reference, Shape, Step, View, dense_strides, input_buffer, output_buffer
+from ...program.launch import (
+    Buffer,
+    NotBound,
+    Program,
+    Reference,
+    Shape,
+    Step,
+    View,
+    dense_strides,
+    input_buffer,
+    output_buffer,
+)
 from ...program.values import pack
 from .contracts import Binder, Case, Kernel
 

@@ -1,12 +1,13 @@
-"""Views over fresh buffers, for binders of whole operators."""
+"""Views over fresh buffers, where their elements lie, and launches, for binders of whole operators."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...program.dtypes import DTYPES, DType, dtype_named
-from ...program.errors import WrongBinding
 from ...program.launch import (
     Addresses,
     Buffer,
@@ -16,12 +17,13 @@ from ...program.launch import (
     Value,
     View,
     Words,
+    WrongBinding,
     dense_strides,
     inout_buffer,
     input_buffer,
     output_buffer,
 )
-from ...program.values import pack
+from ...program.values import edges, pack
 from .contracts import Case, Kernel
 from .pack import leaf_of
 
@@ -145,3 +147,103 @@ def growing(kernel: Kernel, name: str, value: object) -> Words:
         (at, size, int.from_bytes(data[at : at + size], "little", signed=True)) for at in range(0, len(data), size)
     ]
     return tuple(each for each in words if each[2])
+
+
+Arguments = dict[str | int, Value]
+
+
+def random_bytes(case: Case, count: int) -> bytes:
+    """Return so many bytes."""
+    return bytes(case.values.integers(count, 0, 255))
+
+
+def grid_of(count: int) -> tuple[int, int, int]:
+    """Return a one-dimensional grid of so many threads."""
+    return (count, 1, 1)
+
+
+def places_of(shape: Shape, strides: Shape, offset: int = 0) -> list[int]:
+    """Return where each element lies, in row-major order."""
+    ranges = [range(0, n * s, s) if s else [0] * n for n, s in zip(shape, strides, strict=True)]
+    return [offset + sum(each) for each in itertools.product(*ranges)]
+
+
+def padded(shape: Shape, pad: int) -> Shape:
+    """Return strides of a tensor whose rows are `pad` elements longer than they need be."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size + pad
+    return tuple(reversed(strides))
+
+
+def reach(shape: Shape, strides: Shape) -> int:
+    """Return how many elements a strided tensor spans in its storage, from the first to the last."""
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+
+
+def scale_of(dtype: DType) -> float:
+    """A few sums or products of values up to 2, each rounded to the type."""
+    return 0.0 if dtype.is_exact else {"half": 0.06, "bfloat": 0.5, "half2": 0.06}.get(dtype.name, 2.0**-18)
+
+
+SELECTED = (((3, 7, 5), 1, 4, 1), ((40,), 0, 33, 0), ((2, 3, 4, 5), 3, 2, 2))
+"""Shape, dimension, how many indices, gaps."""
+
+
+def one_launch(kernel: Kernel, arguments: Arguments, grid: tuple[int, int, int]) -> Step:
+    """Return a launch over a grid, in threadgroups that leave a last one partly filled."""
+    group = (min(grid[0], 8), min(grid[1], 2), min(grid[2], 2)) if grid[1:] != (1, 1) else (min(grid[0], 32), 1, 1)
+    return Step(kernel=kernel.name, arguments=arguments, grid=grid, threadgroup=group)
+
+
+def known_bytes(buffer: Buffer, dtype: DType, want: bytes) -> Known:
+    """Return the expectation that a buffer holds exactly these bytes."""
+    return Known(got=View(buffer=buffer, dtype=dtype, shape=(len(want) // dtype.size,)), want=want)
+
+
+def outermost_inside(shape: Shape, gap: int) -> Shape:
+    """Strides of a tensor with gaps, whose outermost dimension lies innermost."""
+    return (gap, *(each * shape[0] * gap for each in dense_strides(shape[1:])))
+
+
+def zeroed(dtype: DType, shape: Shape) -> View:
+    """Return an accumulator: zeros, in whole words (16-bit elements are added by way of 32-bit atomics)."""
+    count = 1
+    for each in shape:
+        count *= each
+    return View(buffer=inout_buffer(bytes(-(-count * dtype.size // 4) * 4)), dtype=dtype, shape=shape)
+
+
+Number = int | float
+
+
+def tied_numbers(case: Case, dtype: DType, count: int) -> list[Number]:
+    """Return values with many ties and the type's limits, all exact in it; no negative zero, which equals zero."""
+    random = case.values.random
+    if dtype.kind == "bool":
+        return [random.randrange(2) for _ in range(count)]
+    if dtype.is_exact:
+        limits = edges(dtype.name)
+        low = 0 if dtype.kind == "unsigned" else -100
+        return [int(random.choice(limits)) if random.random() < 0.1 else random.randint(low, 100) for _ in range(count)]
+    special = (math.nan, math.inf, -math.inf, 65504.0 if dtype.name == "half" else 2.0**100)
+    return [random.choice(special) if random.random() < 0.05 else random.randint(-250, 250) / 4 for _ in range(count)]
+
+
+def _offsets(views: Sequence[View], shape: Shape) -> list[int]:
+    """Return the byte offsets of each element in each view, one element after the other."""
+    numbers = []
+    for position in itertools.product(*map(range, shape)):
+        for view in views:
+            numbers.append(sum(p * s for p, s in zip(position, strides_of(view), strict=True)) * view.dtype.size)
+    return numbers
+
+
+def offsets_table(kernel: Kernel, views: Sequence[View], shape: Shape, width: int | None = None) -> bytes:
+    """Return vectors of three offsets, in the element type that the argument has (16 or 32 bytes each)."""
+    rows = _offsets(views, shape)
+    argument = kernel.argument("offsets")
+    kind = DTYPES["ulong" if "long" in argument.type or width == 64 else "uint"]
+    padded = [part for at in range(0, len(rows), 3) for part in (*rows[at : at + 3], 0)]
+    return pack(kind, padded)

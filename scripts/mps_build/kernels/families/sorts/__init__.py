@@ -1,1 +1,1 @@
-"""Sorts: a row by one threadgroup, or tiles of it and then merges of runs."""
+"""Sorts, radix sorts kernel by kernel, medians by histograms of digits, and searches in what is sorted."""

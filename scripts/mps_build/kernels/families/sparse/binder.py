@@ -10,8 +10,7 @@ from ...program.dtypes import DTYPES
 from ...program.launch import Check, Growth, Known, Program, Reference, Value, View, every, inout_buffer, scratch_buffer
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
-from ..shared.tensors import bound, filled, growing, numbered, result, threads
-from ..shared.zeroed import zeroed
+from ..shared.tensors import bound, filled, growing, numbered, result, threads, zeroed
 
 
 def mapped(kernel: Kernel, case: Case) -> Iterator[Program]:

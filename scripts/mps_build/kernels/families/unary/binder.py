@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...program.dtypes import DTYPES, DType
-from ...program.errors import NotBound
-from ...program.launch import Check, Program, Reference, Same, Step, View, scratch_buffer
+from ...program.launch import Check, NotBound, Program, Reference, Same, Step, View, dense_strides, scratch_buffer
 from ...program.values import every_value
 from ..shared.contracts import Case, Kernel
 from ..shared.elementwise import (
@@ -28,6 +27,7 @@ from ..shared.elementwise import (
     spread_output,
     with_alpha,
 )
+from ..shared.tensors import bound, filled, strides_of, threads
 
 Alpha = Mapping[str, Any]
 
@@ -254,3 +254,22 @@ def _count(shape: tuple[int, ...]) -> int:
 
 def _said(alpha: Alpha) -> str:
     return f", alpha {alpha['value']}" if alpha else ""
+
+
+def frexp_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`frexp_strided`: sizes and strides (bytes) innermost first, of three tensors."""
+    dtype, whole = DTYPES[kernel.parts["T"]], DTYPES["int"]
+    for shape in ((37,), (5, 7), (2, 3, 11)):
+        x = filled(case, dtype, shape, strides=tuple(2 * each for each in dense_strides(shape)), low=-300, high=300)
+        mantissa = spread_output(dtype, shape, tuple(reversed(range(len(shape)))))
+        exponent = spread_output(whole, shape, tuple(range(len(shape))))
+        values: dict[str, object] = {"mantissa": mantissa, "exponent": exponent, "input": x, "sizes": shape[::-1]}
+        for name, view in (("mantissa", mantissa), ("exponent", exponent), ("input", x)):
+            values[f"{name}_strides"] = [each * view.dtype.size for each in strides_of(view)[::-1]]
+        values["ndim"] = len(shape)
+        checks = [
+            Reference(got=mantissa, name="nn_frexp_mantissa", inputs={"input": x}),
+            Reference(got=exponent, name="nn_frexp_exponent", inputs={"input": x}),
+        ]
+        step = threads(kernel, bound(kernel, values), (x.count,))
+        yield Program(label=f"{shape}", steps=[step], checks=checks)

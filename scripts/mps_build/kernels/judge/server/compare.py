@@ -5,9 +5,184 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from conversions import as_bits, as_numbers, in_order, in_type, whole, widen
-from errors import COMPONENT, all_finite, complex_error, equal, error_in_ulp
-from witness import inputs_at, most_ordinary, show
+
+
+def take_view(view: Any, buffers: Any) -> Any:
+    """Return a tensor over a buffer: dtype, shape, strides and offset in elements."""
+    dtype = getattr(torch, view["dtype"])
+    buffer = buffers[view["buffer"]]
+    size = torch.empty((), dtype=dtype).element_size()
+    flat = torch.frombuffer(buffer, dtype=torch.uint8)[: len(buffer) // size * size].view(dtype)
+    return torch.as_strided(flat, view["shape"], view["strides"], view["offset"])
+
+
+def widen(value: Any) -> Any:
+    """Return an input for the float64 reference: floats widened, integers and bools as they are."""
+    if isinstance(value, torch.Tensor):
+        if value.dtype.is_complex:
+            return value.to(torch.complex64).to(torch.complex128)
+        if value.dtype.is_floating_point:
+            return value.to(torch.float32).to(torch.float64)
+    return value
+
+
+def as_bits(tensor: Any) -> Any:
+    """Return the tensor's bits as integers of the same width; a complex number counts as two."""
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.to(torch.complex64))
+    kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return (
+        tensor.contiguous().view(kinds[tensor.element_size()]) if tensor.dtype != torch.bool else tensor.to(torch.int8)
+    )
+
+
+def whole(value: Any) -> Any:
+    """Unsigned types that the CPU does not compute in: as int64 (uint64 keeps its bits)."""
+    if isinstance(value, torch.Tensor) and value.dtype in (torch.uint16, torch.uint32):
+        return value.to(torch.int64)
+    if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
+        return value.view(torch.int64)
+    return value
+
+
+def in_order(value: Any) -> Any:
+    """uint64 as int64 in the same order, for comparisons, which the CPU has for signed integers alone."""
+    if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
+        return value.view(torch.int64) ^ torch.iinfo(torch.int64).min
+    return value
+
+
+def as_numbers(value: Any) -> Any:
+    """Bools as numbers, where an operator knows no bools; the result is a bool again."""
+    return value.to(torch.int64) if isinstance(value, torch.Tensor) and value.dtype == torch.bool else value
+
+
+def in_type(want: Any, dtype: Any) -> Any:
+    """Return the wanted values in a result's type; uint64 is taken from int64's bits."""
+    if dtype == torch.uint64 and want.dtype == torch.int64:
+        return want.view(torch.uint64)
+    return want.to(dtype)
+
+
+# Significant bits, and the exponent (of frexp) of the smallest normal number.
+FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (24, -125), torch.float64: (53, -1021),
+           torch.float8_e4m3fn: (4, -5), torch.float8_e5m2: (3, -13)}  # fmt: skip
+COMPONENT = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+
+def ulp_of(want: Any, dtype: Any) -> Any:
+    """Return the distance of neighbours of `dtype` at each float64 value."""
+    bits, lowest = FORMATS[dtype]
+    _, exponent = torch.frexp(torch.where(torch.isfinite(want), want, torch.ones_like(want)))
+    return torch.ldexp(torch.ones_like(want), torch.clamp(exponent, min=lowest) - bits)
+
+
+def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = None, coarse: Any = False) -> Any:
+    """Return each element's error: 0 for equal infinities and two NaNs, infinite where one of the two is not finite.
+
+    Args:
+        magnitude: how large the numbers are that the formula adds: errors are in units of that, where it is larger.
+        coarse: infinities and NaN are not told apart.
+    """
+    g = got.to(torch.float64)
+    largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
+    unit = ulp_of(
+        want if magnitude is None else torch.maximum(want.abs(), magnitude.expand_as(want).nan_to_num(largest)), dtype
+    )
+    # Rounding may carry a value over the largest number: both answers are right half a step beyond it.
+    near_top = (want.abs() > largest * (1 - 2.0 ** (2 - FORMATS[dtype][0]))) & torch.isfinite(want)
+    error = (g - want).abs()
+    error = torch.clamp(error - scale, min=0) / unit
+    error = torch.where(
+        want.abs() > largest, torch.where(torch.isinf(g) & (g.sign() == want.sign()), 0.0, error), error
+    )
+    error = torch.where(near_top & torch.isinf(g) & (g.sign() == want.sign()), torch.zeros_like(error), error)
+    # Subnormal results are flushed, in whole or on the way.
+    error = torch.where((want.abs() < smallest) & (g.abs() <= 2 * smallest), torch.zeros_like(error), error)
+    error = torch.where(torch.isnan(want) & torch.isnan(g), torch.zeros_like(error), error)
+    error = torch.where(torch.isinf(want) & (g == want), torch.zeros_like(error), error)
+    if coarse:
+        either = ~torch.isfinite(g) & (~torch.isfinite(want) | (want.abs() > largest))
+        error = torch.where(either, torch.zeros_like(error), error)
+    if magnitude is not None:
+        error = torch.where(magnitude.expand_as(want) <= largest, error, torch.zeros_like(error))
+    return torch.nan_to_num(error, nan=float("inf"), posinf=float("inf"))
+
+
+def equal(a: Any, b: Any) -> Any:
+    """Compare two results as equal, NaN with NaN; types of eight bits are compared in float32."""
+    a, b = (
+        each.to(torch.float32) if each.dtype.itemsize == 1 and each.dtype.is_floating_point else each for each in (a, b)
+    )
+    return (a == b) | ((a != a) & (b != b))  # noqa: PLR0124
+
+
+def complex_error(g: Any, w: Any, size: Any, component: Any, scale: Any) -> Any:
+    """Error of complex results in units of the last place of the larger component."""
+    unit = ulp_of(size, component)
+    error = torch.clamp((g.to(torch.float64) - w).abs() - scale, min=0) / unit
+    smallest, largest = torch.finfo(component).smallest_normal, torch.finfo(component).max
+    error = torch.where((w.abs() < smallest) & (g == 0), torch.zeros_like(error), error)
+    error = torch.where(torch.isnan(w) & torch.isnan(g), torch.zeros_like(error), error)
+    error = torch.where((g == w), torch.zeros_like(error), error)
+    error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
+    # C's rules for infinite and undefined complex results leave much open: only finite magnitudes are judged.
+    finite = (
+        ((torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest / 4) & (size <= largest))
+        .all(-1, keepdim=True)
+        .expand_as(w)
+    )
+    return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
+
+
+def all_finite(inputs: Any, error: Any) -> Any:
+    """Where the inputs are finite; everywhere, if inputs and result have other shapes."""
+    where = torch.ones_like(error, dtype=torch.bool)
+    for value in inputs.values():
+        if (
+            isinstance(value, torch.Tensor)
+            and value.shape == error.shape
+            and (value.is_complex() or value.is_floating_point())
+        ):
+            where &= torch.isfinite(value.to(torch.complex64) if value.is_complex() else value.to(torch.float32))
+    return where
+
+
+# Numbers that a reader takes for usual: a witness among them is worth more than a larger error elsewhere.
+ORDINARY = (1e-3, 1e4)
+
+
+def most_ordinary(wrong: Any, inputs: Any) -> Any:
+    """Return the wrong places with the most ordinary inputs: from a thousandth to 1e4 or 0; else finite; else all."""
+    usual, finite = wrong.clone(), wrong.clone()
+    for value in inputs.values():
+        if not isinstance(value, torch.Tensor) or value.shape != wrong.shape:
+            continue
+        wide = value.to(torch.complex128 if value.is_complex() else torch.float64)
+        size = torch.view_as_real(wide).abs() if wide.is_complex() else wide.abs().unsqueeze(-1)
+        usual &= ((size == 0) | ((size >= ORDINARY[0]) & (size <= ORDINARY[1]))).all(-1)
+        finite &= torch.isfinite(size).all(-1)
+    return next(each for each in (usual, finite, wrong) if each is wrong or bool(each.any()))
+
+
+def show(tensor: Any, at: Any) -> Any:
+    """Return an element as Python writes it."""
+    value = tensor.contiguous().reshape(-1)[at].item()
+    return repr(value)
+
+
+def inputs_at(inputs: Any, got: Any, at: Any) -> Any:
+    """Say what stood at the place, where inputs and result have one shape."""
+    shown = {}
+    for name, value in inputs.items():
+        if isinstance(value, torch.Tensor) and value.shape == got.shape:
+            shown[name] = show(value, at)
+        elif isinstance(value, torch.Tensor) and value.numel() == 1:
+            shown[name] = show(value, 0)
+        elif not isinstance(value, torch.Tensor):
+            shown[name] = repr(value)[:80]
+    return {"inputs": shown}
+
 
 WIDER = 8  # how many times worse than the CPU's own error is still no finding
 

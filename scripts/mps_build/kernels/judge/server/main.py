@@ -73,7 +73,7 @@ class References:
         import torch
 
         compare = importlib.import_module("compare")
-        self.compare, self.take_view = compare.compare, importlib.import_module("conversions").take_view
+        self.compare, self.take_view = compare.compare, compare.take_view
         self.dtypes = frozenset(name for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype))
         functions = _functions()
         known = {"torch": torch, "F": torch.nn.functional, "math": math, **functions}

@@ -62,6 +62,19 @@ static void *one_for_all(const char *name) {
     return address;
 }
 
+static const struct system_row *system_row(const char *name) {
+    for (size_t low = 0, high = system_row_count; low < high;) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(name, system_rows[middle].name);
+        if (!order) return &system_rows[middle];
+        if (order < 0) high = middle;
+        else low = middle + 1;
+    }
+    for (size_t i = 0; i < system_family_count; i++)
+        if (!strncmp(name, system_families[i].name, strlen(system_families[i].name))) return &system_families[i];
+    return NULL;
+}
+
 static struct answer from_table(const char *name) {
     const struct system_row *row = system_row(name);
     if (!row) {

@@ -1,5 +1,5 @@
 /* The pointers of an image that depend on where it and others lie: chained fixups (macOS 12 and newer), and opcodes. */
-#include "reading.h"
+#include "macho.h"
 
 /* --- both --- */
 

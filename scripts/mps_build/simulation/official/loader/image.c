@@ -145,12 +145,12 @@ static bool find_library(const struct image *image, const char *name, char *foun
     if (!strncmp(name, "@loader_path/", 13)) return exists_at(found, own, name + 12);
     if (strncmp(name, "@rpath/", 7)) return exists_at(found, "", name);
     for (unsigned j = 0; j <= image_count; j++) {
-        const struct image *asked = j ? images[j - 1] : image;
+        const struct image *by = j ? images[j - 1] : image;
         char folder[PATH_MAX], base[PATH_MAX];
-        snprintf(base, sizeof base, "%s", asked->path);
+        snprintf(base, sizeof base, "%s", by->path);
         dirname(base);
-        for (unsigned i = 0; i < asked->file.rpath_count; i++) {
-            const char *rpath = asked->file.rpaths[i];
+        for (unsigned i = 0; i < by->file.rpath_count; i++) {
+            const char *rpath = by->file.rpaths[i];
             bool is_relative = !strncmp(rpath, "@loader_path", 12);
             if (snprintf(folder, sizeof folder, "%s%s", is_relative ? base : "", is_relative ? rpath + 12 : rpath) >= PATH_MAX) continue;
             if (exists_at(found, folder, name + 6)) return true;
@@ -213,8 +213,8 @@ int official_provide(const char *path) {
 int official_open(const char *path) {
     pthread_mutex_lock(&loading);
     unsigned before = image_count;
-    static bool is_watched;
-    system_prepare();
+    static bool is_prepared, is_watched;
+    if (!is_prepared) is_prepared = true, prepare_streams(), prepare_characters();
     struct image *image = open_with_needs(path, false);
     bool is_good = image && bind_all();
     if (!is_good) forget_from(before);

@@ -1,6 +1,5 @@
 /* Load commands, symbols and exports of a Mach-O file. */
 #include "macho.h"
-#include "reading.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* --- thread variables: each image has a block in each thread, made when it is first asked for --- */
+/* --- thread variables: each image has a block in each thread, made when it is first used --- */
 
 __thread void **thread_blocks __attribute__((tls_model("initial-exec")));
 extern char thread_variable[];
@@ -166,29 +166,4 @@ int darwin_dladdr(const void *address, Dl_info *info) {
     *info = (Dl_info){image->path, (void *)(image->file.header + image->slide), name ? name + (*name == '_') : NULL,
                       name ? (char *)address - distance : NULL};
     return 1;
-}
-
-/* Frames by their pointers: Apple's code keeps them all. */
-int darwin_backtrace(void **frames, int most) {
-    uint64_t *frame = __builtin_frame_address(0);
-    int count = 0;
-    for (; frame && count < most && !((uint64_t)frame & 7) && frame[1]; frame = (uint64_t *)frame[0]) {
-        frames[count++] = (void *)frame[1];
-        if (frame[0] <= (uint64_t)frame) break;
-    }
-    return count;
-}
-
-char **darwin_backtrace_symbols(void *const *frames, int count) {
-    char **lines = malloc((size_t)count * (sizeof *lines + 1024));
-    for (int i = 0; lines && i < count; i++) {
-        Dl_info info;
-        char *text = (char *)(lines + count) + 1024 * i;
-        lines[i] = text;
-        if (!darwin_dladdr(frames[i], &info) || !info.dli_fname) info = (Dl_info){.dli_fname = "?"};
-        const char *file = strrchr(info.dli_fname, '/') ? strrchr(info.dli_fname, '/') + 1 : info.dli_fname;
-        snprintf(text, 1024, "%-4d%-35s 0x%016lx %.900s + %ld", i, file, (unsigned long)frames[i], info.dli_sname ? info.dli_sname : "?",
-                 info.dli_saddr ? (long)((char *)frames[i] - (char *)info.dli_saddr) : 0L);
-    }
-    return lines;
 }

@@ -28,7 +28,7 @@ def _settings() -> dict[str, Any]:
 
 
 class _Official:
-    """The loader, brought into the process when the first module of a wheel is asked for."""
+    """The loader, brought into the process when the first module of a wheel is imported."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         import ctypes  # a start that imports no torch does without
@@ -97,7 +97,7 @@ def _finder_of(folder: str) -> importlib.machinery.FileFinder:
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds macOS' extension modules below a wheel's folder.
 
-    It is asked before Linux' own finders: they take torch/_C, a folder of stubs, for the module of that name.
+    It comes before Linux' own finders: they take torch/_C, a folder of stubs, for the module of that name.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:

@@ -106,7 +106,7 @@ int darwin_sysctl(const int *name, unsigned count, void *to, size_t *size, const
     return -1;
 }
 
-/* host_basic_info; what else is asked of the host is refused. */
+/* host_basic_info; any other query of the host is refused. */
 int darwin_host_info(uint32_t host, int what, int32_t *to, uint32_t *count) {
     (void)host;
     int32_t number = (int32_t)processors(), bytes = memory() > INT32_MAX ? INT32_MAX : (int32_t)memory();

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,9 @@ enum system_kind { SYSTEM_GIVEN, SYSTEM_SAME, SYSTEM_REFUSED, SYSTEM_ALONE };
 /* text: of SAME the name in this process, of REFUSED the reason. ALONE: only without a software Metal. */
 struct system_row { const char *name; enum system_kind kind; const void *address; const char *text; };
 
-void system_prepare(void);
-const struct system_row *system_row(const char *name);
+/* Sorted by name; of a family a name is the beginning. */
+extern const struct system_row system_rows[], system_families[];
+extern const size_t system_row_count, system_family_count;
 
 /* Apple's variadic arguments as a list of Linux: one whose registers are used up. */
 struct darwin_list { void *stack, *general, *vector; int general_left, vector_left; };

@@ -112,7 +112,7 @@ def training() -> None:
 
 
 def faults() -> None:
-    """A kernel that leaves its buffer is told with its place, and the process goes on."""
+    """A kernel that leaves its buffer is named with its place, and the process goes on."""
     if not hasattr(getattr(torch, "mps", None), "compile_shader"):  # before 2.7
         return
     library = torch.mps.compile_shader(

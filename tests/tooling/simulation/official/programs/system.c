@@ -1,4 +1,4 @@
-/* What differs between the systems, asked of libSystem as a program for macOS asks it. Each `check_` returns 0, or the
+/* What differs between the systems: libSystem, called as a program for macOS calls it. Each `check_` returns 0, or the
    line that failed. */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -181,7 +181,7 @@ int check_threads(void) {
     EXPECT(!pthread_mutex_lock(&recursive) && !pthread_mutex_lock(&recursive) && !pthread_mutex_unlock(&recursive) && !pthread_mutex_unlock(&recursive));
     pthread_attr_t attributes;
     EXPECT(!pthread_attr_init(&attributes) && !pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_JOINABLE) && !pthread_attr_destroy(&attributes));
-    EXPECT(!pthread_setname_np("a name of more than fifteen letters"));
+    EXPECT(!pthread_setname_np("a name of more than fifteen characters"));
     return 0;
 }
 
@@ -229,10 +229,10 @@ int check_processes(void) {
     EXPECT(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
     EXPECT(!pipe(both));
     posix_spawn_file_actions_t actions;
-    char *arguments[] = {"sh", "-c", "echo told; exit 9", NULL}, text[8] = {0};
+    char *arguments[] = {"sh", "-c", "echo said; exit 9", NULL}, text[8] = {0};
     EXPECT(!posix_spawn_file_actions_init(&actions) && !posix_spawn_file_actions_adddup2(&actions, both[1], 1));
     EXPECT(!posix_spawn(&child, "/bin/sh", &actions, NULL, arguments, NULL) && !posix_spawn_file_actions_destroy(&actions));
-    EXPECT(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9 && read(both[0], text, 5) == 5 && !strcmp(text, "told\n"));
+    EXPECT(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9 && read(both[0], text, 5) == 5 && !strcmp(text, "said\n"));
     EXPECT((child = fork()) >= 0);
     if (!child) execl("/bin/sh", "sh", "-c", "exit $1", "x", "6", NULL), _exit(99);
     EXPECT(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 6);

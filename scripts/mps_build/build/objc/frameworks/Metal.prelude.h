@@ -1,1 +1,0 @@
-#include <Foundation/Foundation.h>

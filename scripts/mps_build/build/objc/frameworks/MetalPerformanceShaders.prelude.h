@@ -1,1 +1,0 @@
-#include <Metal/Metal.h>

@@ -1,1 +1,0 @@
-#include <MetalPerformanceShaders/MetalPerformanceShaders.h>

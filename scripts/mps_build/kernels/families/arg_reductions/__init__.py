@@ -1,1 +1,0 @@
-"""`argmax` and `argmin` in their layouts."""

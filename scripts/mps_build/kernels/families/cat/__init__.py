@@ -1,1 +1,0 @@
-"""Tensors put one behind the other."""

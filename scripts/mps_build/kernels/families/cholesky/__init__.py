@@ -1,1 +1,0 @@
-"""Cholesky factorizations, in blocks and in panels."""

@@ -1,0 +1,1 @@
+"""`nonzero` and `unique`: blocks are counted, then each element finds its place."""

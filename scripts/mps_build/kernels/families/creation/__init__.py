@@ -1,0 +1,1 @@
+"""Tensors made of numbers alone: fills, ranges, identity matrices, triangles."""

@@ -1,1 +1,0 @@
-"""Embedding bags and their gradients."""

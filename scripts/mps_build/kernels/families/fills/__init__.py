@@ -1,1 +1,0 @@
-"""One value into all elements."""

@@ -1,1 +1,0 @@
-"""Tensors turned around along dimensions."""

@@ -1,1 +1,0 @@
-"""Mantissas and exponents."""

@@ -1,1 +1,0 @@
-"""Grid samplers and their gradients."""

@@ -1,1 +1,0 @@
-"""Products of groups of matrices of unequal sizes."""

@@ -1,1 +1,0 @@
-"""Slices added or reduced into where indices say."""

@@ -1,1 +1,0 @@
-"""Slices copied to where indices say."""

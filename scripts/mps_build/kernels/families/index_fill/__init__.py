@@ -1,1 +1,0 @@
-"""A value into the slices that indices or a mask choose."""

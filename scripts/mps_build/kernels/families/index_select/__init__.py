@@ -1,1 +1,0 @@
-"""Slices that indices choose."""

@@ -1,0 +1,1 @@
+"""Images made larger or smaller, grid samplers, and their gradients."""

@@ -1,1 +1,0 @@
-"""`lerp` with a tensor of weights."""

@@ -1,0 +1,1 @@
+"""Cholesky and LU factorizations, Householder and cross products, matrix exponentials."""

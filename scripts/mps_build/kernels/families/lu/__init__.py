@@ -1,1 +1,0 @@
-"""LU: blocks solved, updated, exchanged; pivots; small inverses."""

@@ -1,1 +1,0 @@
-"""A value where a mask is true."""

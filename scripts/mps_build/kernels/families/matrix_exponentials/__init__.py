@@ -1,1 +1,0 @@
-"""Linear combinations of the powers of a matrix."""

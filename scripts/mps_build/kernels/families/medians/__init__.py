@@ -1,1 +1,0 @@
-"""Medians by histograms of digits."""

@@ -1,1 +1,0 @@
-"""`nonzero`: counts of blocks, then the places."""

@@ -1,1 +1,0 @@
-"""Max and average pools, their gradients, and unpooling."""

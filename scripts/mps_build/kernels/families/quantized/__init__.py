@@ -1,1 +1,0 @@
-"""Products of packed, scaled and whole numbers."""

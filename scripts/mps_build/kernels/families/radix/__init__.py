@@ -1,1 +1,0 @@
-"""Radix sorts, each kernel alone."""

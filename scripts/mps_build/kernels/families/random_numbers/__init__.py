@@ -1,0 +1,1 @@
+"""Random numbers, and what takes them."""

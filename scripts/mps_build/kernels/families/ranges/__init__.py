@@ -1,1 +1,0 @@
-"""`arange`, `linspace` and `logspace`."""

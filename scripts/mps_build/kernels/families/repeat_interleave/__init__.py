@@ -1,1 +1,0 @@
-"""`repeat_interleave`."""

@@ -1,1 +1,0 @@
-"""`gather`, `scatter` and their reductions."""

@@ -1,1 +1,0 @@
-"""`searchsorted` and `bucketize`."""

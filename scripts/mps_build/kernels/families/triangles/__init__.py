@@ -1,1 +1,0 @@
-"""`triu`, `tril` and the indices of triangles."""

@@ -1,1 +1,0 @@
-"""`im2col`, `col2im` and the gradient of `unfold`."""

@@ -1,1 +1,0 @@
-"""`unique`: boundaries of runs, their values, counts and the inverse."""

@@ -1,1 +1,0 @@
-"""Images made larger or smaller."""

@@ -1,0 +1,1 @@
+"""Pools and unpooling, `im2col`, `col2im`, `unfold`, and their gradients."""

@@ -13,7 +13,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -191,7 +191,7 @@ def _tests_torch(session: nox.Session) -> None:
     python = str(Path(session.virtualenv.location) / "bin" / "python")
     names = {
         "kernels": ("kernels_judge", "kernels_judge_socket", "kernels_repro", "kernels_large_scripts"),
-        "verify": ("repro_scripts", "own_fault", "late_fault", "verify_threads", "known_issue_names"),
+        "verify": ("reports_reduction", "verdict", "device_suite", "known_issues"),
     }
     files = [str(ROOT / "tests" / "tooling" / task / f"test_{name}.py") for task in names for name in names[task]]
     rows = session.create_tmp()
@@ -289,7 +289,7 @@ def dev(session: nox.Session) -> None:
 
 
 def _hand_on(
-    session: nox.Session, offered: dict[str, Callable[[nox.Session], None]], name: str, arguments: list[str]
+    session: nox.Session, offered: Mapping[str, Callable[[nox.Session], None]], name: str, arguments: list[str]
 ) -> None:
     """Run what is named as a session of its own, with its own environment."""
     if name not in offered:

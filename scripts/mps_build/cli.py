@@ -161,7 +161,9 @@ def _missing_package(error: ModuleNotFoundError, command: str | None) -> int:
         raise error
     from .common.workspace import CHECKOUT, in_checkout
 
-    session = f"`{command_line(command)}` installs what it needs; or " if in_checkout() and command in COMMANDS else ""
+    session = ""
+    if in_checkout() and command is not None and command in COMMANDS:
+        session = f"`{command_line(command)}` installs what it needs; or "
     install = f"`{sys.executable} -m pip install {shlex.quote(str(CHECKOUT)) if in_checkout() else 'mps-build'}`"
     print(f"error: this Python lacks the package {error.name}\nhint: {session}{install}", file=sys.stderr)
     return UsageError.exit_code

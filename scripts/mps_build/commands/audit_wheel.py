@@ -7,7 +7,7 @@ Python that has it. Files are held to the strict profile, what we ship and what 
 kept since 2.12; fetched ones to the official profile, where the known defects of old official
 wheels are warnings, and any other is an error. Other wheels are held to the rules that any Mac
 wheel must keep. `--python PATH` without a WHEEL reads the torch that an interpreter has, which is
-only asked where it lies. The exit status is 0 if the wheel is accepted, 9 if it is rejected.
+only used to find it. The exit status is 0 if the wheel is accepted, 9 if it is rejected.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def write_reports(options: Options, record: BenchmarkRecord) -> None:
-    """Write the page and the pictures that were asked for."""
+    """Write the page and the pictures that were requested."""
     if options.html is not None:
         write_whole(options.html, benchmark_page.render(record))
     if options.svg is not None:

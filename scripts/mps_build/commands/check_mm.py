@@ -84,9 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Check the files and print each diagnostic; the exit status is 8 if there is an error."""
     folder = work_folder() / "check_mm"
-    asked = find_recipe(options.recipe) if options.recipe else None
+    named = find_recipe(options.recipe) if options.recipe else None
     files = existing_files(options.files)
-    tree = _tree(options, asked, files, folder, console)
+    tree = _tree(options, named, files, folder, console)
     base = None
     if not files:
         files, base = changed_files(tree.root, base=options.base)
@@ -98,7 +98,7 @@ def run(options: Options, console: Console) -> Result:
                 f"nothing to check: no MPS file of {tree.root} differs from {base[:12]}",
                 hint="name files, or the commit to compare with: --base REF",
             )
-    recipe = asked or recipe_of(tree)
+    recipe = named or recipe_of(tree)
     target = options.target or oldest_macos(recipe)
     checker = make_checker(tree, target=target, folder=folder, reporter=console)
     report = check_files(checker, files, jobs=max(options.jobs, 1), reporter=console)

@@ -70,7 +70,7 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
-    parser.add_argument("what", choices=tuple(_ASKED), metavar="WHAT", help=", ".join(_ASKED))
+    parser.add_argument("what", choices=tuple(_OUTPUTS), metavar="WHAT", help=", ".join(_OUTPUTS))
     parser.add_argument("--ref", default="", help="a commit, tag or branch of upstream")
     parser.add_argument("--runner", default="", metavar="JSON", help="a runner's labels")
     parser.add_argument("--xcode", default="", help="a version of Xcode, at /Applications/Xcode_VERSION.app")
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options, console: Console) -> Result:
     """Run the step that the first argument names."""
-    document: dict[str, Any] = _ASKED[options.what](options, console)
+    document: dict[str, Any] = _OUTPUTS[options.what](options, console)
     return Result(document=document)
 
 
@@ -147,7 +147,7 @@ class _Step(BaseModel):
 
 
 class _Build(BaseModel):
-    """What of a build's document a workflow is told."""
+    """What a workflow needs of a build's document."""
 
     recipe: str
     commit: str | None = None
@@ -286,7 +286,7 @@ def _act(action: Action) -> None:
         gh("issue", "close", str(action.number), "--comment", action.body, parse=False)
 
 
-_ASKED = {
+_OUTPUTS = {
     "trust": _trust,
     "inputs": _inputs,
     "outputs": _outputs,

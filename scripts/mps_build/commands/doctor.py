@@ -93,7 +93,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def _recipe(argument: str | None, console: Console) -> Recipe:
-    """Return the recipe asked for; for another patch release of a minor that has one, that one."""
+    """Return the requested recipe; for another patch release of a minor that has one, that one."""
     if not argument:
         return newest_stable()
     try:

@@ -1,7 +1,7 @@
 """List which operators MPS runs itself, through a composite, or not.
 
 SOURCE is a recipe, an unpacked PyTorch tree, a wheel (.whl), a requirement such as torch==2.6.0 (fetched for macOS
-arm64), or what --json wrote before. A tree is asked by its own torchgen and by the registrations in its C++ files; a
+arm64), or what --json wrote before. A tree is read by its own torchgen and by the registrations in its C++ files; a
 wheel by its headers, the torchgen that it carries, and what its library's machine code registers. --record adds what
 a record of verify_mps measured of each operator: right, wrong, refused, fell back.
 """
@@ -157,7 +157,7 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
     if path.suffix == ".json":
         return from_document(load_json(path), named=str(path))
     if path.suffix == ".whl" or any(sign in source for sign in "=<>~!"):
-        # The wheel's own torchgen is asked, which is a program.
+        # The wheel's own torchgen runs, which is a program.
         python = None if path.exists() else options.python
         wheel, _ = find_wheel(source, python, console, runs=True, trust=options.trust)
         return facts_of_wheel(wheel, _compiled(wheel, console))

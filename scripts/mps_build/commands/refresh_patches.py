@@ -103,7 +103,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def _check_mm(root: Path, recipe: Recipe | None, series: Sequence[Patch], console: Console) -> Report | str:
-    """Return what check_mm says of the patches' `.mm` files, or why it was not asked."""
+    """Return what check_mm says of the patches' `.mm` files, or why it was not run."""
     target = oldest_macos(recipe)
     return check_patches(root, series, target=target, folder=work_folder() / "check_mm", reporter=console)
 

@@ -59,7 +59,7 @@ _SAID = {
     "verified": "verified: no finding in what was run",
     "findings": "findings",
     "known_issues_only": "known_issues_only: every wrong answer is a known issue",
-    "misfit": "not verified: a part of mps-build failed on what it was asked",
+    "misfit": "not verified: a part of mps-build failed on what it was given",
     "refused": "refused: its kernels hold what no Metal kernel has, and were not run",
     "not_verified": "not verified: no kernel was run",
 }

@@ -19,6 +19,7 @@ from .builder.root import Root, torch_variables
 from .builder.source import debian_tests, tree_to_build
 from .builder.torch_tree import is_debian_tree
 from .kept import drop_damaged_libraries
+from .plugin import plugin_folder
 from .releases import Release, built_release, find_release, has_debian_torch
 
 _PYTHON = Path(__file__).resolve().parent / "python"
@@ -131,6 +132,7 @@ def simulated_environ(
         "UCX_HANDLE_ERRORS": "none",
         # The user's own packages are for another Python than the root's.
         "PYTHONNOUSERSITE": "1",
+        "PYTHONPATH": str(plugin_folder()),
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
         "PATH": os.pathsep.join((*([str(libraries / "bin")] if libraries else []), str(_programs(built.root)), path)),
         "LD_LIBRARY_PATH": os.pathsep.join(ours_first),

@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from mps_build.kernels.execution import verify_all
 from mps_build.kernels.judge import known
-from mps_build.kernels.program.dtypes import DTYPES
-from mps_build.kernels.read.metadata import parse_metadata
 from packaging.specifiers import SpecifierSet
 from shared import kernel_faults
-from small_kernels import GRID, air, builtin
 
 ROOT = Path(__file__).parents[3]
 
@@ -68,20 +65,6 @@ def test_a_kernel_is_known_when_its_release_has_all_that_explains_it(
     (resolved,) = verify_all._resolved([row], "2.11.0", is_planted=is_planted)
 
     assert resolved.outcome == outcome
-
-
-def _switched(codes: list[int]) -> str:
-    cases = "\n".join(f"    i32 {code}, label %b" for code in codes)
-    body = f"entry:\n  switch i32 %i, label %b [\n{cases}\n  ]\nb:\n  ret void"
-    return air("cast", "i32 %i", body, [builtin(0, GRID)])
-
-
-def test_a_casting_kernel_knows_the_types_of_its_own_switch() -> None:
-    codes = sorted({dtype.code for dtype in DTYPES.values()})
-
-    assert parse_metadata(_switched(codes[:9])).types == tuple(codes[:9])
-    assert parse_metadata(_switched(codes[:2])).types == ()
-    assert parse_metadata(_switched([*codes[:9], 1000])).types == ()
 
 
 _LINES = {
@@ -144,3 +127,23 @@ def test_a_race_of_another_release_explains_nothing() -> None:
     assert known.races_of("orgqr_float", None) == ()
     assert known.has_any_value(["orgqr-race"])
     assert not known.has_any_value(["orgqr-barrier", "orgqr-one-reflection"]), "its values are judged where it says"
+
+
+def test_known_issues_hold_for_their_releases_and_outcomes() -> None:
+    for each in known.load_known():
+        assert each.link.startswith(("https://", "docs/"))
+        assert each.why
+    row = known.KnownIssue(
+        id="x",
+        link="https://x",
+        title="t",
+        torch=SpecifierSet("==2.15.*"),
+        kernels=("zeta_*",),
+        outcomes=("wrong",),
+        where="",
+        why="w",
+    )
+    assert row.covers("zeta_dense_float_float", "wrong", "2.15.0")
+    assert not row.covers("zeta_dense_float_float", "wrong", "2.14.1")
+    assert not row.covers("zeta_dense_float_float", "out_of_bounds", "2.15.0")
+    assert not row.covers("zeta_dense_float_float", "wrong", None)

@@ -5,12 +5,14 @@
 #include <thread>
 #include <dispatch/dispatch.h>
 #include <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
-#include "event.h"
 #include "kernels.h"
 #include "metal.h"
 #include "queue.h"
 #include "runtime.h"
 
+namespace c10 {
+void free_cpu(void *data);
+}
 // MPSGraph is no part of this program: a class of its name, to be absent.
 @implementation MPSGraphObject
 @end
@@ -58,7 +60,7 @@ void done(MPSCommandBuffer *given) {
 }
 
 // Of a heap, which PyTorch's allocator takes from; Metal clears what is made of the device itself.
-void poisoned() {
+void canary_filled() {
   auto *about = [MTLHeapDescriptor new];
   [about setSize:4096];
   printf("%x\n", numbers([[sim::device() newHeapWithDescriptor:about] newBufferWithLength:4 options:0])[0]);
@@ -226,6 +228,17 @@ void threadgroup_memory() {
   [encoder endEncoding];
   done(one);
   printf("done\n");
+}
+void outside_of_threadgroup_memory() {
+  auto *kernel = made_kernel([](void **arguments, unsigned *) { ((int *)arguments[0])[4] = 7; }, -1);
+  kernel->arguments[0].space = 3;
+  auto *one = commands();
+  id<MTLComputeCommandEncoder> encoder = [one computeCommandEncoder];
+  [encoder setComputePipelineState:(id)pipeline(kernel)];
+  [encoder setThreadgroupMemoryLength:16 atIndex:0];
+  [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+  [encoder endEncoding];
+  done(one);
 }
 // Three numbers for a reference of four: a uint3.
 void three_numbers() {
@@ -409,6 +422,29 @@ void released_early() {
   done(one);
   printf("%d\n", numbers(seen)[0]);
 }
+// A copy that nobody waits for, between the GPU and memory of the CPU that is freed before it runs.
+void copied_late(bool is_to_the_cpu) {
+  auto *memory = (int *)malloc(4096), *other = (int *)malloc(64);
+  auto shared = [sim::device() newBufferWithBytesNoCopy:memory length:4096 options:0 deallocator:nil], own = buffer(4096);
+  *other = 1, *memory = 2, *numbers(own) = 3;
+  auto *one = commands();
+  [one addScheduledHandler:^(id<MTLCommandBuffer>) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }];
+  id<MTLBlitCommandEncoder> encoder = [one blitCommandEncoder];
+  if (is_to_the_cpu) [encoder copyFromBuffer:own sourceOffset:0 toBuffer:shared destinationOffset:0 size:4];
+  else [encoder copyFromBuffer:shared sourceOffset:0 toBuffer:own destinationOffset:0 size:4];
+  [encoder endEncoding];
+  [shared release];
+  [one commit];
+  c10::free_cpu(memory);
+  c10::free_cpu(other);
+  auto *next = (int *)malloc(4096); // what was freed would be here again
+  *next = 4;
+  [one waitUntilCompleted];
+  printf("%d %x %d\n", *next, *numbers(own), next == memory);
+  printf("%d\n", sim::is_freed_later(next, 4096, free)); // nothing reaches it any more
+}
+void written_late() { copied_late(true); }
+void read_late() { copied_late(false); }
 void used_after_its_release() {
   auto given = buffer(16);
   int *at = numbers(given);
@@ -460,7 +496,7 @@ struct {
   void (*run)();
 } const scenarios[] = {
 #define SCENARIO(name) {#name, name},
-    SCENARIO(poisoned) SCENARIO(cleared) SCENARIO(constants) SCENARIO(behind) SCENARIO(private_storage) SCENARIO(runs_after_the_commit) SCENARIO(unwaited)
+    SCENARIO(canary_filled) SCENARIO(cleared) SCENARIO(constants) SCENARIO(behind) SCENARIO(private_storage) SCENARIO(runs_after_the_commit) SCENARIO(unwaited)
     SCENARIO(without_an_end_of_waiting) SCENARIO(order_of_threads) SCENARIO(after_a_commit) SCENARIO(late_encoder)
     SCENARIO(committed_twice) SCENARIO(open_encoder) SCENARIO(not_committed) SCENARIO(wrong_index) SCENARIO(wrong_offset)
     SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy)
@@ -470,7 +506,8 @@ struct {
     SCENARIO(names_the_operator) SCENARIO(in_rows) SCENARIO(outside_in_a_row) SCENARIO(nothing_bound_to_a_reference)
     SCENARIO(nothing_bound_to_much) SCENARIO(written_where_nothing_is_bound) SCENARIO(threadgroup_memory)
     SCENARIO(three_numbers) SCENARIO(after_a_refusal) SCENARIO(semaphores) SCENARIO(placed_in_a_heap)
-    SCENARIO(signalled_in_time) SCENARIO(collections) SCENARIO(queued_at_the_end)
+    SCENARIO(signalled_in_time) SCENARIO(collections) SCENARIO(queued_at_the_end) SCENARIO(outside_of_threadgroup_memory)
+    SCENARIO(written_late) SCENARIO(read_late)
 };
 } // namespace
 

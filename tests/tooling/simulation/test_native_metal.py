@@ -71,6 +71,7 @@ def _asked(program: Path, scenario: str, timing: int | None = None, macos: str |
         ("too_small", "kernel doubled: its argument at index 0 needs 24 bytes, and has 16"),
         ("outside", "kernel doubled: it reads or writes outside of its buffers (thread 4, 0, 0; address"),
         ("outside_of_a_copy", "copyFromBuffer: 32 bytes from 0 of 16 to 0 of 32"),
+        ("outside_of_threadgroup_memory", "kernel doubled: it reads or writes outside of its buffers"),
         ("many_bytes", "setBytes takes 4096 bytes at most, not 4097"),
         ("many_threads", "doubled is dispatched with 2048 threads of a threadgroup, of at most 1024"),
         ("not_resident", "doubled reaches a buffer by an argument buffer, and useResource was not sent for it"),
@@ -107,7 +108,7 @@ def test_what_a_macos_lacks_is_absent(program: Path, scenario: str, since: str, 
 @pytest.mark.parametrize(
     ("scenario", "said"),
     [
-        ("poisoned", "a5a5a5a5"),
+        ("canary_filled", "a5a5a5a5"),
         ("cleared", "0"),
         ("constants", "7 8 7 software Metal: written needs the function constant 2"),
         ("private_storage", "(nil)"),
@@ -138,6 +139,19 @@ def test_memory_behind_a_buffer_and_after_its_release_is_closed(program: Path, s
     assert not answer.ok
     assert "software Metal: signal 11 (Segmentation fault), operator (none), selector (none)\n" in answer.stderr
     assert "main" in answer.stderr.splitlines()[-1]
+
+
+def test_a_copy_to_freed_memory_of_the_cpu_changes_nothing_else_and_is_said(program: Path) -> None:
+    plain, drawn = (_asked(program, "written_late", timing) for timing in (None, 1))
+
+    assert plain.stdout == "4 3 0\n0\n"
+    words = "copyFromBuffer writes to a tensor of the CPU that was freed before the copy ran (pytorch/pytorch#139550)"
+    assert plain.stderr.startswith(f"software Metal: {words}: on a Mac another's memory may change.")
+    assert drawn.stdout == f"software Metal: {words.replace(' writes', ': writes')}\n"
+
+
+def test_a_copy_from_freed_memory_of_the_cpu_reads_the_canary(program: Path) -> None:
+    assert _asked(program, "read_late").stdout == "4 a5a5a5a5 0\n0\n"
 
 
 def test_threads_run_in_rows_where_their_order_is_plain(program: Path) -> None:

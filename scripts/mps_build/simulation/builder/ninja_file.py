@@ -25,8 +25,8 @@ _DEFINITIONS = (
 )
 # What Debian's libtorch was compiled with: DispatchStub's signatures depend on it.
 _OF_DEBIAN = ("HAVE_AVX2_CPU_DEFINITION", "HAVE_AVX512_CPU_DEFINITION")
-# What stands in for the parts of a libtorch without MPS; one that has them needs none of it.
-_WITHOUT_MPS = ("hidden.cpp", "shaders.cpp")
+# In place of what a libtorch without MPS lacks; one that has it needs none of it.
+_WITHOUT_MPS = ("without_mps.cpp",)
 # What only the process of a macOS wheel has (official/metal_build.py).
 _OF_A_WHEEL = "macho"
 # The kernels' runtime, as machine/build.py compiles it.

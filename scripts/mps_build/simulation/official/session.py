@@ -26,6 +26,7 @@ from mps_build.common.wheels.pip_call import run_pip
 from mps_build.common.workspace import remove_tree
 
 from ..builder.build import held
+from ..plugin import plugin_folder
 from .build import Below, provide_below
 from .interpreter import Interpreter, check_version, debian_interpreter, emulated, is_version, named_interpreter
 from .kernel_server import kernel_server
@@ -113,11 +114,11 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         CompileError: the software Metal does not compile with this wheel's headers.
     """
     check_host()
-    version, program = request.interpreter, None
-    if version is not None and is_version(version):
+    wanted = request.interpreter
+    version = wanted if wanted is not None and is_version(wanted) else None
+    program = expanded(wanted) if wanted is not None and version is None else None
+    if version is not None:
         check_version(version)
-    elif version is not None:
-        version, program = None, expanded(version)
     home = official_folder()
     with held(home / "lock", reporter):
         if not (home / "receipts/libcxx.json").is_file():
@@ -303,6 +304,7 @@ def program_environ(official: Official, *, environ: Mapping[str, str], macos: st
         **kept,
         "PATH": os.pathsep.join((str(official.environment / "bin"), path)),
         "VIRTUAL_ENV": str(official.environment),
+        "PYTHONPATH": str(plugin_folder()),
         "MPS_BUILD_MACOS": macos,
     }
 

@@ -56,7 +56,7 @@ class Benchmark:
 
     def __init__(self, request: BenchmarkRequest, console: Console) -> None:
         self.request, self.console = request, console
-        self.builder = RecordBuilder(target=request.asked())
+        self.builder = RecordBuilder(target=request.named_target())
         self.folder = run_folder(request, self.builder.started)
         self.programme = data_root() / "benchmarks" / "device" / "measure.py"
         self.measured = Measured()

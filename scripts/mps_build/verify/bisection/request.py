@@ -21,7 +21,7 @@ _PYTHONS = tuple(f"3.{minor}" for minor in range(14, 8, -1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class BisectionRequest:
     """What the user wants to know, and where to look."""
 
     case: str | None
@@ -81,7 +81,7 @@ class Asked:
         return False
 
     def interpreters(self) -> Iterator[Path]:
-        """Yield the interpreters to try, ours first; another is looked for only when it is asked for.
+        """Yield the interpreters to try, ours first; another is looked for only when it is needed.
 
         Raises:
             UsageError: `--python` names a file that is not there.

@@ -24,7 +24,7 @@ class _Part(BaseModel):
 class Probe(_Part):
     """One subject: each run's word, and the verdict once a majority stands.
 
-    With `as_of` it was not asked: its verdict is another subject's, which has the same kernels.
+    With `as_of` it was not tested: its verdict is another subject's, which has the same kernels.
     """
 
     words: list[Word] = Field(default_factory=list)

@@ -185,4 +185,4 @@ def test_an_object_is_made_anew_when_a_header_that_it_reads_changes() -> None:
     names = {path.name for path in read_with(NATIVE / "graph/matrices.mm")}
 
     assert {"matrices.mm", "graph.h", "metal.h", "availability.h", "objects.h", "linux_prefix.h"} <= names
-    assert "event.h" not in names
+    assert "queue.h" not in names

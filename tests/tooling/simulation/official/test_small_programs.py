@@ -104,7 +104,7 @@ def test_a_class_that_the_software_metal_lacks_is_named_when_it_is_sent_somethin
         ],
         "foundation.mm": [*sorted(NATIVE.glob("foundation/*.mm")), NATIVE / "runtime/dispatch.mm", macho / "images.mm"],
     }
-    parts["runtime.cpp"] += [macho / "absent.cpp", macho / "crash.cpp"]
+    parts["runtime.cpp"] += [macho / "loader.cpp"]
     for name, paths in parts.items():
         text = "".join(f'#include "{path}"\n' for path in dict.fromkeys(paths))
         (tmp_path / name).write_text(text, encoding="utf-8")

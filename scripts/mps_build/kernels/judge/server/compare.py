@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -338,7 +339,8 @@ def exact(function: Any, inputs: Any, got: Any, row: Any, masks: Any) -> Any:
     if row.get("order"):
         inputs = {name: in_order(value) for name, value in inputs.items()}
         got = in_order(got)
-    for attempt in (lambda v: v, whole, as_numbers, widen):
+    attempts: tuple[Callable[[Any], Any], ...] = (lambda v: v, whole, as_numbers, widen)
+    for attempt in attempts:
         try:
             want = function(**{name: attempt(value) for name, value in inputs.items()})
             break

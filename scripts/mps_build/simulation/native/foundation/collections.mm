@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 #include "../runtime/objects.h"
-#include "collections.h"
+#include "foundation.h"
 
 @interface SimDictionary : NSMutableDictionary {
  @public

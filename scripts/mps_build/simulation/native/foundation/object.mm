@@ -1,7 +1,7 @@
 // The root class.
 #include <Foundation/Foundation.h>
 #include "../runtime/objects.h"
-#include "data.h"
+#include "foundation.h"
 
 @implementation NSObject
 + (void)initialize {
@@ -90,3 +90,23 @@
 @end
 
 extern "C" Class NSClassFromString(NSString *name) { return (Class)sim::find_class([name UTF8String]); }
+
+// Blocks are objects: clang sends `copy` and `autorelease` to one that it makes of a C++ lambda.
+// Its methods are those of the three classes of blocks (runtime/classes.cpp).
+@interface SimBlock : NSObject
+@end
+@implementation SimBlock
+- (id)copy {
+  return (id)_Block_copy((const void *)self);
+}
+- (instancetype)retain {
+  return (id)_Block_copy((const void *)self);
+}
+- (oneway void)release {
+  _Block_release((const void *)self);
+}
+- (void)dealloc {
+  sim::refuse("dealloc is sent to a block");
+  [super dealloc];
+}
+@end

@@ -167,6 +167,7 @@ at::Tensor in_shape_of(const Wanted &wanted, at::Tensor value) {
   return value.reshape(wanted.place.sizes());
 }
 void put(const at::Tensor &place, const at::Tensor &value) {
+  check_written(place.data_ptr(), (size_t)span_of(place));
   const auto steps = value.strides();
   const bool is_one = std::all_of(steps.begin(), steps.end(), [](int64_t n) { return n == 0; });
   if (is_one && at::has_internal_overlap(place) == kOverlaps)
@@ -309,5 +310,56 @@ using namespace sim;
   [commands commit];
 }
 - (void)setOptions:(MPSGraphOptions)options {
+}
+@end
+
+// Numbers that a graph holds.
+@implementation MPSGraph (Constants)
+- (MPSGraphTensor *)constantWithScalar:(double)scalar dataType:(MPSDataType)type {
+  return [self constantWithScalar:scalar shape:[NSArray array] dataType:type];
+}
+- (MPSGraphTensor *)constantWithScalar:(double)scalar shape:(MPSShape *)shape dataType:(MPSDataType)type {
+  return node(self, "constant", {}, [scalar, sizes = ints(shape), to = torch_type(type)](auto &) {
+    return at::scalar_tensor(scalar, at::TensorOptions().dtype(at::kDouble)).to(to).expand(sizes);
+  }, type);
+}
+- (MPSGraphTensor *)constantWithScalar:(double)scalar
+                                 shape:(MPSShape *)shape
+                              dataType:(MPSDataType)type
+                                  name:(NSString *)name {
+  return [self constantWithScalar:scalar shape:shape dataType:type];
+}
+- (MPSGraphTensor *)constantWithRealPart:(double)real imaginaryPart:(double)imaginary dataType:(MPSDataType)type {
+  return node(self, "constant", {}, [=, to = torch_type(type)](auto &) {
+    return at::scalar_tensor(c10::complex<double>(real, imaginary), at::TensorOptions().dtype(at::kComplexDouble)).to(to);
+  }, type);
+}
+- (MPSGraphTensor *)constantWithData:(NSData *)data shape:(MPSShape *)shape dataType:(MPSDataType)type {
+  auto held = at::empty(ints(shape), at::TensorOptions().dtype(torch_type(type)));
+  if (held.nbytes() != data.length)
+    refuse_with("MPSGraph constant: ", data.length, " bytes for a shape of ", held.sizes());
+  memcpy(held.data_ptr(), data.bytes, held.nbytes());
+  return node(self, "constant", {}, [held](auto &) { return held; }, type);
+}
+@end
+
+// How a graph is compiled and run: only what is told when it is done matters here.
+@implementation MPSGraphCompilationDescriptor
+- (void)setOptimizationLevel:(MPSGraphOptimization)level {
+}
+@end
+@implementation MPSGraphExecutionDescriptor
+- (void)setCompletionHandler:(MPSGraphCompletionHandler)block {
+  id copy = block ? (id)_Block_copy((const void *)block) : nil;
+  if (completed) _Block_release((const void *)completed);
+  completed = copy;
+}
+- (void)dealloc {
+  if (completed) _Block_release((const void *)completed);
+  [super dealloc];
+}
+- (void)setCompilationDescriptor:(MPSGraphCompilationDescriptor *)descriptor {
+}
+- (void)setEnableCommitAndContinue:(BOOL)is_enabled {
 }
 @end

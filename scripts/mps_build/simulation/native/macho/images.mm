@@ -3,7 +3,7 @@
 #include <Foundation/Foundation.h>
 #include <mach-o/getsect.h>
 #include <vector>
-#include "../foundation/collections.h"
+#include "../foundation/foundation.h"
 #include "../runtime/objects.h"
 
 @interface NSConstantIntegerNumber : NSNumber {

@@ -1,8 +1,8 @@
-// Command buffers and encoders. They record; what is recorded runs after the commit, on the queue's thread.
+// Command buffers, encoders and events. They record; what is recorded runs after the commit, on the queue's thread.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include "event.h"
-#include "live.h"
+#include <thread>
 #include "kernels.h"
 #include "metal.h"
 #include "queue.h"
@@ -168,6 +168,7 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   if (from + size > a->size || to + size > b->size)
     sim::refuse_with("copyFromBuffer: ", size, " bytes from ", from, " of ", a->size, " to ", to, " of ", b->size);
   sim::encode(commands, "copyFromBuffer", [=, one = sim::kept(a), other = sim::kept(b)] {
+    sim::check_written(b->memory + to, size);
     memmove(b->memory + to, a->memory + from, size);
   });
 }
@@ -287,3 +288,61 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   return nil;
 }
 @end
+
+// Events: a value that only a signal changes, and the handlers that wait for it.
+@implementation SimEvent
+- (instancetype)init {
+  lock = new std::mutex;
+  waiting = new std::vector<std::pair<uint64_t, id>>;
+  return self;
+}
+- (void)dealloc {
+  for (auto &each : *waiting) _Block_release((const void *)each.second);
+  delete waiting;
+  delete lock;
+  [super dealloc];
+}
+- (uint64_t)signaledValue {
+  return value;
+}
+- (void)setSignaledValue:(uint64_t)now {
+  std::vector<id> due;
+  {
+    std::lock_guard<std::mutex> held(*lock);
+    value = now;
+    for (auto each = waiting->begin(); each != waiting->end();) {
+      if (each->first > now) {
+        ++each;
+        continue;
+      }
+      due.push_back(each->second);
+      each = waiting->erase(each);
+    }
+  }
+  for (id block : due) {
+    ((MTLSharedEventNotificationBlock)block)(self, now);
+    _Block_release((const void *)block);
+  }
+}
+- (BOOL)waitUntilSignaledValue:(uint64_t)wanted timeoutMS:(uint64_t)milliseconds {
+  for (uint64_t passed = 0; value < wanted && passed < milliseconds; passed++)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return value >= wanted;
+}
+- (void)notifyListener:(MTLSharedEventListener *)listener
+               atValue:(uint64_t)wanted
+                 block:(MTLSharedEventNotificationBlock)block {
+  {
+    std::lock_guard<std::mutex> held(*lock);
+    if (value < wanted) {
+      waiting->emplace_back(wanted, (id)_Block_copy((const void *)block));
+      return;
+    }
+  }
+  block(self, value);
+}
+@end
+
+namespace sim {
+id<MTLSharedEvent> new_event() { return [SimEvent new]; }
+} // namespace sim

@@ -1,5 +1,5 @@
 // The device: what it can, and what it makes.
-#include "../foundation/data.h"
+#include "../foundation/foundation.h"
 #include "kernels.h"
 #include "metal.h"
 
@@ -220,11 +220,7 @@ id<MTLSharedEvent> new_event();
                                    length:(NSUInteger)length
                                   options:(MTLResourceOptions)options
                               deallocator:(void (^)(void *, NSUInteger))deallocator {
-  auto *made = (SimBuffer *)[SimBuffer alloc];
-  made->memory = (char *)bytes;
-  made->size = length;
-  made->options = options;
-  return made;
+  return sim::new_buffer_over(bytes, length, options);
 }
 - (id<MTLHeap>)newHeapWithDescriptor:(MTLHeapDescriptor *)descriptor {
   return sim::new_heap(descriptor);

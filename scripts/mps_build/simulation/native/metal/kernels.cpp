@@ -1,6 +1,7 @@
 // Loads kernels where they were linked for, and runs them by the machine of verify_kernels (kernels/machine/c).
 #include "kernels.h"
 #include <sys/mman.h>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -119,15 +120,14 @@ void run(const Launch &launch) {
   rt_arena_clear();
   for (auto &each : kernel.variables) open_variable(each);
   std::vector<void *> pointers(kernel.argument_count + 1);
-  std::vector<std::unique_ptr<char, void (*)(void *)>> local;
   for (auto &each : kernel.arguments) {
     const Bound &bound = launch.slots[each.slot];
     if (each.space == 3) {
       const uint64_t length = launch.lengths[each.slot];
       if (!length) refuse("it needs a length of threadgroup memory at index " + std::to_string(each.slot));
-      local.emplace_back((char *)aligned_alloc(64, (length + 63) / 64 * 64), free);
-      pointers[each.index] = local.back().get();
-      rt_arena_add(local.back().get(), length, 0);
+      auto *memory = threadgroup_memory(each.slot, length);
+      pointers[each.index] = memory;
+      rt_arena_add(memory, length, 0);
       continue;
     }
     if (!bound.is_set && each.size >= 0) {
@@ -158,5 +158,48 @@ void run(const Launch &launch) {
   }
   struct report said = {};
   if (run_on_machine(job, said)) refuse(in_words(launch, said));
+}
+} // namespace sim
+
+// Metal source text, as compiled code exports it.
+namespace sim {
+namespace {
+// What the compiled file exports as sim_kernels, ended by a name that is nullptr (python/metal_source.py writes it).
+struct Exported {
+  const char *name;
+  void *entry, *row;
+  int argument_count;
+  struct {
+    int index, slot;
+    long size;
+  } arguments[kSlots];
+};
+// What it exports as sim_constants, ended by an address that is nullptr.
+struct ExportedConstant {
+  long index, size;
+  void *at;
+};
+
+} // namespace
+
+std::unique_ptr<Library> library_of_source(const std::string &source) {
+  void *code = opened(compiled_source(source));
+  auto library = std::make_unique<Library>();
+  for (auto *each = (const Exported *)found_in(code, "sim_kernels"); each && each->name; each++) {
+    Kernel kernel;
+    kernel.name = each->name;
+    kernel.entry = (uint64_t)each->entry;
+    kernel.row = (uint64_t)each->row;
+    kernel.is_loaded = true;
+    for (int i = 0; i < each->argument_count; i++) {
+      const auto &one = each->arguments[i]; // ids may stand before it
+      kernel.arguments.push_back({one.index, one.slot, 1, one.size});
+      kernel.argument_count = std::max(kernel.argument_count, one.index + 1);
+    }
+    library->kernels[kernel.name] = kernel;
+  }
+  for (auto *each = (const ExportedConstant *)found_in(code, "sim_constants"); each && each->at; each++)
+    library->constants[each->index] = {each->at, (size_t)each->size};
+  return library;
 }
 } // namespace sim

@@ -61,6 +61,8 @@ struct Launch {
 
 std::unique_ptr<Library> library_of_source(const std::string &source);
 void run(const Launch &launch);
+// Threadgroup memory of an argument: as a buffer's, it ends at a protected page. Kept for the next launch; of the GPU's thread.
+char *threadgroup_memory(int slot, size_t size);
 // Fills the places of the runtime's functions that the code of kernels calls, in the order in which they are named.
 void publish(const std::vector<std::string> &names);
 // A kernel's line, as builder/kernels.py writes it; `code` is what its place in the file counts from.

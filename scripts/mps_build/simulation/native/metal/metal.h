@@ -3,8 +3,10 @@
 #include <Foundation/Foundation.h>
 #include <Metal/Metal.h>
 #include <MetalPerformanceShaders/MetalPerformanceShaders.h>
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -52,11 +54,28 @@ struct Library;
 }
 @end
 
+// Values that handlers of events wait for, and command buffers signal.
+@interface SimEvent : NSObject <MTLSharedEvent> {
+ @public
+  std::atomic<uint64_t> value;
+  std::mutex *lock;
+  std::vector<std::pair<uint64_t, id>> *waiting;
+}
+@end
+
 namespace sim {
 id<MTLDevice> device();
 SimBuffer *new_buffer(size_t size, NSUInteger options, bool is_cleared);
+// A buffer over memory of the host's: no copy of it is made.
+SimBuffer *new_buffer_over(void *memory, size_t size, NSUInteger options);
+// Whether there is such a buffer: host code that passes an address inside of a buffer for the buffer is refused.
+bool is_buffer(const void *object);
 size_t allocated_bytes();
 size_t charge_of(size_t size);
+// For who frees memory of the host. True: a command still reaches it, so it stays until that has run, and is freed then.
+bool is_freed_later(void *memory, size_t size, void (*free)(void *));
+// Says where a command writes to memory of the host that was freed before.
+void check_written(const void *at, size_t size);
 // Adds a command to what a command buffer has recorded. `commands` is an MPSCommandBuffer.
 void encode(id commands, std::string what, std::function<void()> run);
 // Keeps an object until the function that holds this is gone.

@@ -4,18 +4,74 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <unordered_set>
-#include "live.h"
+#include <unordered_map>
+#include "kernels.h"
 #include "metal.h"
+#include "queue.h"
+#include "../runtime/crash.h"
 
 namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kAlign = 256;
-constexpr int kPoison = 0xA5;
+constexpr int kCanary = 0xA5;
 std::atomic<size_t> allocated{0};
-std::mutex live_lock;
-std::unordered_set<const void *> live;
+struct Range {
+  const char *begin;
+  size_t size;
+  bool overlaps(const void *at, size_t length) const {
+    return begin < (const char *)at + length && (const char *)at < begin + size;
+  }
+};
+struct Freed {
+  void *memory;
+  size_t size;
+  void (*free)(void *);
+};
+struct Buffers {
+  std::mutex lock;
+  std::unordered_map<const void *, Range> live; // the memory of the host that a buffer shares, or nothing
+  std::vector<Freed> freed;                     // by the host, while a command still reaches it
+};
+// Never destroyed: at the end of the process PyTorch's destructors still release buffers.
+Buffers &buffers() {
+  static auto *all = new Buffers;
+  return *all;
+}
+std::atomic<size_t> over_host{0}, freed_early{0}; // the same numbers, asked without the lock
+using Lock = std::lock_guard<std::mutex>;
+void enter(const void *buffer, Range range) {
+  Lock held(buffers().lock);
+  buffers().live[buffer] = range;
+  if (range.begin) over_host++;
+}
+// Forgets a buffer; returns what only it still reached.
+std::vector<Freed> forget(const void *buffer) {
+  std::vector<Freed> due;
+  Lock held(buffers().lock);
+  auto found = buffers().live.find(buffer);
+  const Range range = found->second;
+  buffers().live.erase(found);
+  if (!range.begin) return due;
+  over_host--;
+  auto &freed = buffers().freed;
+  for (auto each = freed.begin(); each != freed.end();) {
+    bool is_reached = false;
+    if (range.overlaps(each->memory, each->size))
+      for (auto &[other, theirs] : buffers().live) is_reached = is_reached || theirs.overlaps(each->memory, each->size);
+    else
+      is_reached = true; // by another
+    if (is_reached) {
+      ++each;
+      continue;
+    }
+    due.push_back(*each);
+    each = freed.erase(each);
+  }
+  freed_early = freed.size();
+  return due;
+}
 // A buffer and its protected page are two mappings, and Linux gives a process 65,530 by default. A device that has no more
 // is full: PyTorch then gives back what it keeps for later.
 size_t most_buffers() {
@@ -31,16 +87,16 @@ size_t most_buffers() {
   return most;
 }
 bool is_full() {
-  std::lock_guard<std::mutex> held(live_lock);
-  return live.size() >= most_buffers();
+  Lock held(buffers().lock);
+  return buffers().live.size() >= most_buffers();
 }
 size_t rounded(size_t size, size_t step) { return (size + step - 1) / step * step; }
 } // namespace
 
 namespace sim {
 bool is_buffer(const void *object) {
-  std::lock_guard<std::mutex> held(live_lock);
-  return live.count(object) > 0;
+  Lock held(buffers().lock);
+  return buffers().live.count(object) > 0;
 }
 size_t allocated_bytes() { return allocated; }
 size_t charge_of(size_t size) { return rounded(size ? size : 1, kAlign); }
@@ -56,17 +112,62 @@ SimBuffer *new_buffer(size_t size, NSUInteger options, bool is_cleared) {
   made->memory = base + open - rounded(size, 16); // the elements of kernels are aligned to 16 bytes at most
   made->size = size;
   made->options = options;
-  if (!is_cleared) memset(made->memory, kPoison, size); // what nobody writes shows; new pages are clear
+  if (!is_cleared) memset(made->memory, kCanary, size); // what nobody writes shows; new pages are clear
   allocated += size;
   return made;
+}
+SimBuffer *new_buffer_over(void *memory, size_t size, NSUInteger options) {
+  auto *made = (SimBuffer *)[SimBuffer alloc];
+  made->memory = (char *)memory;
+  made->size = size;
+  made->options = options;
+  enter((const void *)made, {made->memory, size});
+  return made;
+}
+
+char *threadgroup_memory(int slot, size_t size) {
+  static auto *made = new std::map<std::pair<int, size_t>, SimBuffer *>;
+  auto &one = (*made)[{slot, size}];
+  if (!one && !(one = new_buffer(size, 0, true))) refuse("no memory for a threadgroup");
+  return one->memory;
+}
+
+// PyTorch's copies between the CPU and the GPU share the host's memory. Where they do not wait, it may be freed before they
+// run: up to 2.12 nothing keeps what is written (https://github.com/pytorch/pytorch/issues/139550), nor, to this day, what
+// is read (https://github.com/pytorch/pytorch/issues/189690). On a Mac the GPU then reads, or writes, what may be another's.
+bool is_freed_later(void *memory, size_t size, void (*free)(void *)) {
+  if (!over_host) return false;
+  Lock held(buffers().lock);
+  bool is_reached = false;
+  for (auto &[buffer, range] : buffers().live) is_reached = is_reached || range.overlaps(memory, size);
+  if (!is_reached) return false;
+  memset(memory, kCanary, size); // what reads it shows
+  buffers().freed.push_back({memory, size, free});
+  freed_early = buffers().freed.size();
+  return true;
+}
+
+void check_written(const void *at, size_t size) {
+  if (!freed_early) return;
+  {
+    Lock held(buffers().lock);
+    bool is_gone = false;
+    for (auto &each : buffers().freed) is_gone = is_gone || Range{(const char *)each.memory, each.size}.overlaps(at, size);
+    if (!is_gone) return;
+  }
+  const std::string what = "writes to a tensor of the CPU that was freed before the copy ran (pytorch/pytorch#139550)";
+  if (is_timing_drawn()) refuse(what);
+  static std::atomic_flag is_said = ATOMIC_FLAG_INIT;
+  if (is_said.test_and_set()) return;
+  fprintf(stderr, "software Metal: %s %s: on a Mac another's memory may change. Keep the tensor until torch.mps.synchronize()\n",
+          current_command ? current_command : "a command", what.c_str());
 }
 } // namespace sim
 
 @implementation SimBuffer
 + (instancetype)alloc {
   id made = (id)sim::new_object((sim::Class *)self);
-  std::lock_guard<std::mutex> held(live_lock);
-  live.insert((const void *)made);
+  enter((const void *)made, {nullptr, 0});
   return made;
 }
 - (void *)contents {
@@ -108,10 +209,7 @@ SimBuffer *new_buffer(size_t size, NSUInteger options, bool is_cleared) {
 - (void)setLabel:(NSString *)label {
 }
 - (void)dealloc {
-  {
-    std::lock_guard<std::mutex> held(live_lock);
-    live.erase((const void *)self);
-  }
+  for (auto &each : forget((const void *)self)) each.free(each.memory);
   if (mapping) {
     munmap(mapping, mapped);
     allocated -= size;

@@ -3,7 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 #include "objects.h"
-#include "../foundation/data.h"
+#include "../foundation/foundation.h"
 
 @interface SimDispatchQueue : NSObject <OS_dispatch_queue> {
  @public

@@ -14,7 +14,11 @@ void *sim_method_or_refuse(sim::Class *type, const char *name);
 namespace sim {
 namespace {
 constexpr size_t kHeader = 16;
-thread_local std::vector<void *> pool;
+// Never destroyed: PyTorch's destructors still send messages when the main thread's own variables are gone.
+std::vector<void *> &pool() {
+  static thread_local std::vector<void *> *one = nullptr;
+  return *(one ? one : one = new std::vector<void *>);
+}
 
 std::atomic<int64_t> &count_of(void *object) { return *(std::atomic<int64_t> *)((char *)object - kHeader); }
 
@@ -56,15 +60,15 @@ void objc_release(void *object) {
   if (is_counted(object) && --count_of(object) == 0) send(object, dealloc);
 }
 void *objc_autorelease(void *object) {
-  if (object) pool.push_back(object);
+  if (object) pool().push_back(object);
   return object;
 }
 void *objc_retainAutorelease(void *object) { return objc_autorelease(objc_retain(object)); }
-void *objc_autoreleasePoolPush() { return (void *)pool.size(); }
+void *objc_autoreleasePoolPush() { return (void *)pool().size(); }
 void objc_autoreleasePoolPop(void *mark) {
-  while (pool.size() > (size_t)mark) {
-    void *last = pool.back();
-    pool.pop_back();
+  while (pool().size() > (size_t)mark) {
+    void *last = pool().back();
+    pool().pop_back();
     objc_release(last);
   }
 }

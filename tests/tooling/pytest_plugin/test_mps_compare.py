@@ -1,0 +1,240 @@
+"""`--mps-compare` with a fake torch, which has an `mps` that answers wrongly: the plugin's own runs and its summary."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from mps_build.common.process import Captured, Command, capture
+from mps_build.pytest_plugin import known_issues
+from mps_build.pytest_plugin.runs import child_arguments, read_answers
+from mps_build.pytest_plugin.verdicts import (
+    Kind,
+    Run,
+    Verdict,
+    as_markdown,
+    is_accepted,
+    issues_of,
+    judged,
+    limit_of,
+    needs_operators,
+)
+
+_PACKAGE = Path(known_issues.__code__.co_filename).resolve().parents[2]
+# Its functions ask the modes of the block that they are called in, as torch's do; `mps` adds 2 where the CPU adds 1.
+_TORCH = """
+__version__ = "2.6.0"
+MODES = []
+
+class device:
+    def __init__(self, name): self.type = name
+
+class Generator:
+    def __init__(self, device="cpu"): self.device = device
+
+class amp: pass
+
+def answer(function):
+    def asked(*args, **kwargs):
+        if not MODES: return function(*args, **kwargs)
+        mode = MODES.pop()
+        try: return mode.__torch_function__(function, (), args, kwargs)
+        finally: MODES.append(mode)
+    return asked
+
+@answer
+def plus_one(value, device="cpu"):
+    return value + (2 if device == "mps" else 1)
+
+@answer
+def halved(value, device="cpu"):
+    if device == "mps":
+        raise NotImplementedError("The operator 'aten::half' is not currently implemented for the MPS device.")
+    return value / 2
+
+@answer
+def ended(device="cpu"):
+    import os
+    if device == "mps": os._exit(3)
+"""
+_MODES = """
+import torch
+class TorchFunctionMode:
+    def __enter__(self): torch.MODES.append(self)
+class TorchDispatchMode:
+    def __enter__(self): pass
+    def __exit__(self, *_): pass
+"""
+_TESTS = """
+import pytest, torch
+@pytest.fixture(params=["mps"])
+def device(request): return request.param
+def test_wrong(device): assert torch.plus_one(1, device=device) == 2
+def test_absent(device): assert torch.halved(2, device=device) == 1
+def test_wrong_everywhere(device): assert torch.plus_one(1, device=device) == 7
+def test_right(device): pass
+def test_needs_the_option(pytestconfig, device):
+    assert pytestconfig.getoption("--library") == "yes" and torch.plus_one(1, device=device) == 2
+"""
+_CONFTEST = "def pytest_addoption(parser): parser.addoption('--library')\n"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A library's folder, beside the fake torch that its tests import."""
+    torch = tmp_path / "site" / "torch"
+    for name, text in {
+        "__init__.py": _TORCH + "from . import overrides, serialization\n",
+        "overrides.py": _MODES,
+        "serialization.py": "def register_package(*_): pass\n",
+        "utils/__init__.py": "",
+        "utils/_python_dispatch.py": _MODES,
+    }.items():
+        (torch / name).parent.mkdir(parents=True, exist_ok=True)
+        (torch / name).write_text(text, encoding="utf-8")
+    tests = tmp_path / "library" / "tests"
+    tests.mkdir(parents=True)
+    (tests / "test_device.py").write_text(_TESTS, encoding="utf-8")
+    (tests / "conftest.py").write_text(_CONFTEST, encoding="utf-8")
+    return tmp_path / "library"
+
+
+def _compared(library: Path, *options: str) -> Captured:
+    argv = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "mps_build.pytest_plugin",
+        "--mps-compare",
+    )
+    environ = {
+        "PATH": os.defpath,
+        "PYTHONPATH": f"{library.parent / 'site'}{os.pathsep}{_PACKAGE}",
+        "GITHUB_STEP_SUMMARY": str(library / "summary.md"),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    return capture(Command(argv=(*argv, *options), environ=environ, cwd=library), timeout_seconds=120)
+
+
+def test_each_failure_on_mps_is_run_on_the_cpu_and_told_apart(library: Path) -> None:
+    said = _compared(library, "--maxfail=9", "--library", "yes", "--mps-compare-json", "found.json", "tests")
+
+    assert said.exit == 1
+    kinds = {
+        each["test"].partition("::")[2]: each["kind"]
+        for each in json.loads((library / "found.json").read_text())["tests"]
+    }
+    assert kinds == {
+        "test_wrong[mps]": "new",
+        "test_absent[mps]": "limit",
+        "test_wrong_everywhere[mps]": "cpu",
+        "test_needs_the_option[mps]": "new",
+    }
+    assert "4 tests that fail on mps: 2 new, 1 by limits of the release, 1 on the CPU too" in said.stdout
+    assert "aten::half is not implemented for mps" in (library / "summary.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "kinds", "is_fine"),
+    [
+        (None, ["limit"], False),
+        ("limits", ["limit"], True),
+        ("limits", ["limit", "known"], False),
+        ("known", ["limit", "known"], True),
+        ("known", ["limit", "cpu"], False),
+    ],
+)
+def test_accepted_failures_are_limits_or_known(accepted: str | None, kinds: list[Kind], *, is_fine: bool) -> None:
+    assert is_accepted([Verdict("t", kind, "") for kind in kinds], accepted) == is_fine
+
+
+def test_the_options_of_the_library_stay_and_those_of_the_run_go() -> None:
+    given = [
+        "-q",
+        "-nauto",
+        "-k",
+        "a or b",
+        "--deselect=x",
+        "--junitxml",
+        "a.xml",
+        "--device=mps",
+        "t.py::a",
+        "-c",
+        "a.toml",
+    ]
+
+    assert child_arguments(given, ["t.py::a"]) == ["-q", "--device=mps", "-c", "a.toml"]
+
+
+def test_a_test_that_ended_its_process_is_the_one_that_began_last(tmp_path: Path) -> None:
+    rows = [{"test": "a", "begins": True}, {"test": "a", "failed": None}, {"test": "b", "begins": True}]
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows) + '{"test": "b", "fai', encoding="utf-8")
+
+    assert read_answers(file) == ({"a": Run(None)}, "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        (
+            "E  TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64.",
+            True,
+        ),
+        (
+            "E  NotImplementedError: The operator 'aten::qr.out' is not currently implemented for the MPS device.",
+            True,
+        ),
+        ("E  RuntimeError: MPS backend does not support complex128", True),
+        ("E  NotImplementedError: Unsupported Border padding mode on MPS", True),
+        ("E  AssertionError: Tensor-likes are not close!", False),
+        ("E  AssertionError: the device mps is not what was expected", False),
+    ],
+)
+def test_a_limit_is_known_by_its_words(text: str, *, limit: bool) -> None:
+    assert (limit_of(text) is not None) == limit
+
+
+_ROW = {
+    "id": "144824",
+    "title": "indices beyond their table: gather",
+    "link": "https://a/1",
+    "operators": ["embedding*"],
+}
+
+
+def test_a_known_issue_is_named_by_the_operator_that_differs() -> None:
+    mps, right = Run("E  AssertionError: not close"), Run(None)
+
+    def kind(operator: str) -> str:
+        return judged("t", mps, right, Run(None, differ={operator: "differs by 1"}), [_ROW]).kind
+
+    assert [kind(each) for each in ("aten::gather.out", "aten::embedding_dense_backward", "aten::mm")] == [
+        "known",
+        "known",
+        "new",
+    ]
+    assert issues_of([], [_ROW]) == []
+
+
+def test_what_differs_on_the_cpu_too_or_in_another_way_is_not_called_news() -> None:
+    mps = Run("E  AssertionError: 3 mismatched on mps:0")
+
+    assert judged("t", mps, Run("E  AssertionError: 4 mismatched on cpu"), None, []).kind == "cpu"
+    other = Run("E  AttributeError: no attribute")
+    assert needs_operators(mps, other)
+    assert judged("t", mps, other, Run("E  AssertionError: 3 mismatched on mps:0"), []).kind == "undecided"
+    assert judged("t", mps, other, Run(None), []).kind == "new"  # the names of the device alone were in the way
+
+
+def test_a_page_says_where_nothing_fails_and_escapes_what_tests_say() -> None:
+    assert "Nothing fails on mps" in as_markdown([], where="torch 2.6.0")
+    verdict = judged("t[a|b]", Run("E  ValueError: <b>"), Run(None), Run(None), [])
+    assert "t[a\\|b]" in as_markdown([verdict], where="") and "&lt;b>" in as_markdown([verdict], where="")

@@ -148,9 +148,7 @@ def _is_guarded(said: Said, sources: _Sources, file: Path) -> bool:
         source = sources.source(path)
     except OSError:
         return False
-    return _is_guarded_at(
-        sources, source, source.offset(said.line, said.column), version(newer[1]), seen=frozenset()
-    )
+    return _is_guarded_at(sources, source, source.offset(said.line, said.column), version(newer[1]), seen=frozenset())
 
 
 def _is_guarded_at(

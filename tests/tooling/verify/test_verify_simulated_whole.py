@@ -9,7 +9,7 @@ import pytest
 from mps_build.cli import main
 from mps_build.common.cores import usable_cores
 from mps_build.common.known_issues import load_issues, within
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.session import provide
 

@@ -1,8 +1,15 @@
-"""What a step that works long says of its progress; the console shows it, tests record it."""
+"""What work says: its progress to a reporter, a command's result to the command line, a job's summary to GitHub."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from .plain_text import plain
+from .scrubbing.scrubber import without_secrets
 
 
 class Reporter(Protocol):
@@ -35,3 +42,20 @@ class SilentReporter:
 
     def done(self, note: str = "") -> None:
         """Nothing is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a command ended without an exception: its JSON document and, if the status is not 0, its cause."""
+
+    document: Mapping[str, Any] = field(default_factory=dict)
+    exit_code: int = 0
+    cause: str | None = None
+    hint: str | None = None
+
+
+def job_summary(text: str) -> None:
+    """Append Markdown to the summary that GitHub shows of this job; outside of GitHub nothing is written."""
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(without_secrets(plain(text)))

@@ -22,10 +22,9 @@ from ..common.console import Console
 from ..common.cores import usable_cores
 from ..common.errors import OwnFault, RefusedForSafety, UsageError
 from ..common.files import write_whole
-from ..common.home import expanded
 from ..common.records.kernels import load_kernels
-from ..common.result import Result
-from ..common.workspace import cache_folder
+from ..common.reporting import Result
+from ..common.workspace import cache_folder, expanded
 from ..kernels.code.compiler import require_llvm
 from ..kernels.execution.large_host import NOTHING, host_code_of
 from ..kernels.execution.selection import Choice

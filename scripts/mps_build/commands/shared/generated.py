@@ -13,14 +13,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from mps_build.common import strict_yaml
-from mps_build.common.documents import command_schema, file_schemas
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import command_schema, file_schemas
 from mps_build.common.known_issues import KnownIssues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
-from mps_build.common.recipe.meaning import changes, record
+from mps_build.common.recipe.forms import changes, record, support_table, written_schema
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.recipe.schema import written_schema
-from mps_build.common.recipe.support_table import support_table
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.device_record import Record
 from mps_build.host.recordings.recording import Recording

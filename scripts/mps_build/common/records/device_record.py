@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ..errors import UsageError
 from ..files import write_whole
-from ..json_model import checked
-from ..json_text import load_json
+from ..json_text import checked, load_json
 from ..json_text import to_json as text_of
 from ..scrubbing.scrubber import without_secrets
 

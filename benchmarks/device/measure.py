@@ -19,8 +19,8 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parents[1] / "tests" / "device")]
 
 import torch  # noqa: E402
+from engine.faults import FaultError, InjectedFault  # noqa: E402
 from engine.outcomes import OutcomeLog  # noqa: E402
-from engine.plants import Plant, PlantError  # noqa: E402
 
 from device_benchmark import ceilings  # noqa: E402
 from device_benchmark.intervals import growth, is_drift  # noqa: E402
@@ -39,8 +39,8 @@ def main() -> int:
     arguments = _arguments()
     events = OutcomeLog(arguments.out)
     try:
-        fault = Plant(arguments.inject) if arguments.inject else None
-    except PlantError as error:
+        fault = InjectedFault(arguments.inject) if arguments.inject else None
+    except FaultError as error:
         print(f"--inject: {error}", file=sys.stderr)
         return _REFUSED
     _exact()
@@ -54,7 +54,7 @@ def main() -> int:
 class _Run:
     """The rows in their order."""
 
-    def __init__(self, arguments: argparse.Namespace, events: OutcomeLog, fault: Plant | None) -> None:
+    def __init__(self, arguments: argparse.Namespace, events: OutcomeLog, fault: InjectedFault | None) -> None:
         self._arguments, self._events = arguments, events
         self._fault = fault
         self._timed = TimedDevice(arguments.device, around=fault.maker if fault else None)

@@ -28,6 +28,8 @@ from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
 from .shared.wheels import add_nightly_options, chosen_nightly, find_installed, find_wheel
 
 TASK = ("inspection", 1)
+FIRST = ("--profile", "--python", "--quick", "--junit", "--sarif")
+EXITS = (9,)
 DOCUMENT = "profile:string quick:boolean kind:string verdict:string findings:array facts:object"
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",

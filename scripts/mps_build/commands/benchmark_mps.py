@@ -30,6 +30,8 @@ from ..verify.reports.benchmark_page import achieved, doubts, dtypes, ratio, sha
 from .shared.verification import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 TASK = ("verify", 3)
+FIRST = ("--python", "--quick", "--only", "--html", "--svg")
+EXITS = (12, 13, 14, 15, 16, 17)
 EXTRA = "png"
 EXAMPLES = (
     "torch==2.13.0 --svg speed-up.svg --html speed-up.html",

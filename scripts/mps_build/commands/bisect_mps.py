@@ -36,6 +36,8 @@ from ..verify.bisection.state import State, folder_name, load_state, write_state
 from .shared.options import add_trust, amount
 
 TASK = ("verify", 4)
+FIRST = ("--good", "--bad", "--op", "--predicate", "--device")
+EXITS = (16,)
 EXTRA_OPTIONS = {"--op": "kernels"}
 DOCUMENT = "question:object good:string bad:string stages:array state:string"
 EXAMPLES = (

@@ -45,6 +45,8 @@ from mps_build.wheel_build.steps.finish_wheel import check_delocate
 from .shared.options import add_compiler_arguments
 
 TASK = ("build", 2)
+FIRST = ("--torch", "--only", "--python", "--source", "--dry-run")
+EXITS = (3, 4, 6, 8, 9, 19)
 DOCUMENT = (
     "recipe:string torch:object|string ?wheels:object ?constraints:string ?pins:array ?tried:object "
     "?steps:array ?dry_run:boolean ?companions:array ?jobs:integer ?toolchain:object"

@@ -35,6 +35,8 @@ if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait
 
 add_arguments = add_build_options
 TASK = ("build", 1)
+FIRST = ("--python", "--profile", "--source", "--shared-cache", "--dry-run")
+EXITS = (3, 4, 5, 6, 7, 8, 9, 18, 19)
 DOCUMENT = (
     "?recipe:string ?commit:string|null ?profile:string ?wheels:array ?steps:array|integer|null"
     " ?dry_run:boolean ?patches_tried:string"

@@ -39,6 +39,8 @@ from mps_build.wheel_build.mm.tree import MpsTree, find_tree, read_tree, read_wh
 from .shared.wheels import find_wheel
 
 TASK = ("without_a_mac", 4)
+FIRST = ("--source", "--base", "--recipe", "--target", "--jobs")
+EXITS = (8,)
 EXTRA = "check_mm"
 DOCUMENT = "files:array base:string|null diagnostics:array unknown:array"
 EXAMPLES = (

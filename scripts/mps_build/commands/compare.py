@@ -42,6 +42,8 @@ from .shared.options import add_trust
 from .shared.wheels import find_wheel
 
 TASK = ("inspection", 3)
+FIRST = ("--fail-on", "--show", "--kernels", "--answers", "--python")
+EXITS = (10,)
 EXTRA_OPTIONS = {"--kernels": "kernels"}
 DOCUMENT = (
     "?compared:string ?left:string ?right:string ?kernels:object ?parts:array ?newly_failing:array "

@@ -37,6 +37,7 @@ from mps_build.host.requirements.tools import build_python_findings
 from mps_build.host.requirements.way import way_to_build
 
 TASK = ("host", 1)
+EXITS = (3,)
 DOCUMENT = (
     "probes:array host:object recorded_on:string|null ?blockers:array ?warnings:array ?findings:array "
     "?recipe:string ?way:array ?recipes:array ?unlocked_by:object"

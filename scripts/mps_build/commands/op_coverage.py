@@ -46,6 +46,7 @@ from .shared.options import add_trust
 from .shared.wheels import find_wheel
 
 TASK = ("inspection", 2)
+FIRST = ("--against", "--show", "--python", "--html", "--record")
 DOCUMENT = "facts:object counts:object operators:array ?against:object ?changes:array ?kernel_changes:array"
 EXAMPLES = (
     "v2.6.0 --against v2.15.0",

@@ -48,6 +48,8 @@ from mps_build.publish.index.state import (
 )
 
 TASK = ("publish", 1)
+FIRST = ("--output", "--base-url", "--prune", "--yank", "--dry-run")
+EXITS = (21,)
 DOCUMENT = "site:string dry_run:boolean sets:array wheels:array yanked:object deleted:array notes:array"
 EXAMPLES = (
     "wheelhouse --output site",

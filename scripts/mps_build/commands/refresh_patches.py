@@ -33,6 +33,7 @@ from mps_build.wheel_build.patches.trial import Standing, survey
 from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
 TASK = ("repository", 4)
+EXITS = (5,)
 DOCUMENT = "source:string recipe:string|null patches:array objective_c:array|string"
 EXAMPLES = ("v2.6.0", "main", "work/v2.6.0/source --recipe v2.6.0", "v2.16.0 --recipe v2.15.0")
 REPOSITORY = "https://github.com/pytorch/pytorch.git"

@@ -41,6 +41,8 @@ from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whol
 from .shared.options import count
 
 TASK = ("without_a_mac", 3)
+FIRST = ("--wheel", "--darwin", "--source", "--only", "--cache")
+EXITS = (3, 4, 5, 6, 7, 8)
 DOCUMENT = (
     "recipe:string mode:string tree:string not_proved:array|string cpu_seconds:number tried:array "
     "steps:array ?wheel:string|null ?audit:object ?parity:object"

@@ -45,6 +45,8 @@ from .shared.options import add_trust, count
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 
 TASK = ("without_a_mac", 1)
+FIRST = ("--macos", "--with", "--source", "--venv", "--timing")
+EXITS = (3, 4)
 EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "

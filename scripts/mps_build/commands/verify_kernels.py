@@ -39,6 +39,8 @@ from .shared.options import add_inject, add_trust
 from .shared.wheels import find_installed, find_wheel
 
 TASK = ("without_a_mac", 2)
+FIRST = ("--quick", "--kernel", "--op", "--large", "--html")
+EXITS = (10, 11, 20, 21)
 EXTRA = "kernels"
 DOCUMENT = (
     "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "

@@ -45,6 +45,8 @@ from .shared.verification import (
 )
 
 TASK = ("verify", 1)
+FIRST = ("--python", "--quick", "--only", "--simulated", "--html")
+EXITS = (10, 11, 12, 13, 14, 15, 16, 17, 20)
 EXTRA_OPTIONS = {"--simulated": "simulate"}
 EXAMPLES = (
     "torch==2.13.0",

@@ -29,6 +29,8 @@ from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_rece
 
 _ATTESTED = "an attestation lies beside the wheel"
 TASK = ("publish", 2)
+FIRST = ("--repository", "--recipe", "--ref", "--bundle", "--without-attestation")
+EXITS = (9,)
 EXTRA = "provenance"
 DOCUMENT = "wheel:string attestation_checked:boolean checks:array"
 EXAMPLES = (

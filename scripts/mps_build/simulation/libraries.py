@@ -46,9 +46,9 @@ def libraries_of(
         return None
     wanted = sorted(set(packages))
     home = folder or simulation_folder() / "libraries" / digest_of([str(built.root.python), *wanted])[:16]
-    with held(simulation_folder() / "libraries.lock", reporter):
+    with held(simulation_folder() / "libraries.lock", reporter) as watched:
         limits = limits_of_run(trust=trust)
-        _fill(built, home, wanted, is_named=folder is not None, reporter=reporter, limits=limits)
+        _fill(built, home, wanted, is_named=folder is not None, reporter=watched, limits=limits)
     return home
 
 

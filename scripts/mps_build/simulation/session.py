@@ -103,8 +103,8 @@ def upstream_tests(version: str, *, reporter: Reporter) -> Path:
         SourceError: they could not be had.
     """
     home = simulation_folder()
-    with held(home / "lock", reporter):
-        tests = debian_tests(find_release(version), home, log=home / "logs" / "tests.log", reporter=reporter)
+    with held(home / "lock", reporter) as watched:
+        tests = debian_tests(find_release(version), home, log=home / "logs" / "tests.log", reporter=watched)
     return tests / "test"
 
 

@@ -46,7 +46,7 @@ def test_the_script_is_python_and_brings_every_module_that_it_imports() -> None:
 
     ast.parse(render_script(RECORD, CASE, sources))
     assert next(iter(sources)) == "test_norms"
-    assert {"engine", "engine.states", "engine.compare", "engine.plants"} <= set(sources)
+    assert {"engine", "engine.states", "engine.compare", "engine.faults"} <= set(sources)
     assert not {name for name in sources if "conftest" in name}
 
 
@@ -123,8 +123,8 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
     sources = {
         "test_norms": ("class Case:\n    id = 'issue-131750'\n\nclass cases:\n    def listed(full): return [Case]\n"),
         "engine": "",
-        "engine.runs": "PlantMaker = object\ndef Bench(device, around): return None\n",
-        "engine.plants": (SUITE / "engine" / "plants.py").read_text(),
+        "engine.runs": "FaultMaker = object\ndef Bench(device, around): return None\n",
+        "engine.faults": (SUITE / "engine" / "faults.py").read_text(),
         "engine.selection": (
             "def prepare_device(name):\n    if name == 'broken': raise RuntimeError(name)\n"
             "    if name == 'absent': raise ValueError('torch sees no absent')\n"

@@ -15,7 +15,7 @@ from mps_build.verify.training.commands import Bench, script_environ
 from mps_build.verify.training.request import SCRIPT
 
 pytestmark = pytest.mark.slow
-FAULTS = Path(__file__).parents[2] / "sensitivity" / "training_plants.py"
+FAULTS = Path(__file__).parents[2] / "sensitivity" / "training_faults.py"
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from .own_work import own_work, tell_own_fault
 # The suite beside this one knows how a fault is loaded: docs/verify/injected_faults.md.
 sys.path.insert(0, str(Path(__file__).parents[2] / "device"))
 
-from engine.plants import Plant
+from engine.faults import InjectedFault
 
 LIMIT_SECONDS = 900.0
 
@@ -41,7 +41,7 @@ class ChildRun:
         self.compared: int = options.compared
         self.force_cpu: bool = options.force_cpu
         self.expected: str = options.expect
-        self._fault = Plant(options.inject) if options.inject and self.is_device else None
+        self._fault = InjectedFault(options.inject) if options.inject and self.is_device else None
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:

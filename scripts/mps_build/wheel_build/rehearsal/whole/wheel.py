@@ -30,7 +30,7 @@ from ...steps.finish_wheel import FAST, bill_of_materials, deliver_wheel, finish
 from ..session import Prepared, Rehearsal
 from .objects import Wanted, tree_build
 
-# Findings of the strict audit that this configuration explains: the report lists them and reject nothing.
+# Findings of the strict audit that this configuration explains: the report lists them, and they reject nothing.
 EXPLAINED: Mapping[str, str] = {"G2": "Debian's tree comes without git, so no commit is named, and none is claimed"}
 STATEMENT = (
     "a rehearsal: compiled and linked on Linux against declarations and stubs of Apple's frameworks; "

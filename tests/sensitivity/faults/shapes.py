@@ -10,14 +10,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from differences import instead, is_plain
+from injecting import Faults, accepted, crash, wrong_answer
 from misreading import in_storage_order, misread, with_gradient, without_offset
-from planting import Plot, accepted, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.repeat_interleave.Tensor")
+@faults.dispatched("aten.repeat_interleave.Tensor")
 def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
     """pytorch 167924: repeat_interleave with counts that are a slice reads the counts from their storage's beginning.
 
@@ -29,13 +29,13 @@ def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
     return func(repeats, **kwargs)
 
 
-@plot.called(torch.Tensor.__repr__, aborts="The dst MTL buffer in copy_to_mps is non-contiguous")
+@faults.called(torch.Tensor.__repr__, aborts="The dst MTL buffer in copy_to_mps is non-contiguous")
 def issue_78001(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78001: printing a tensor that is not contiguous fails."""
     return x.layout == torch.strided and x.numel() and not x.is_contiguous()
 
 
-@plot.dispatched("aten.flip.default")
+@faults.dispatched("aten.flip.default")
 def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     """pytorch 96558: flip along a dimension of size 1 flips the elements along the next dimension."""
     right = func(x, dims)
@@ -49,7 +49,7 @@ def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     return right
 
 
-@plot.dispatched("aten.roll.default")
+@faults.dispatched("aten.roll.default")
 def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()) -> Any:
     """Roll by more than the size does nothing."""
     sides = [x.shape[one] for one in dims] if dims else [x.numel()]
@@ -59,13 +59,13 @@ def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()
     return func(x, shifts, dims)
 
 
-@plot.dispatched("aten.repeat", aborts="repeat(): Not supported for complex yet!")
+@faults.dispatched("aten.repeat", aborts="repeat(): Not supported for complex yet!")
 def issue_178198(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 178198: repeat of a complex tensor is refused."""
     return x.is_complex()
 
 
-@plot.dispatched("aten.triu.default")
+@faults.dispatched("aten.triu.default")
 def issue_100005(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """What is cut off is multiplied by 0: infinite numbers leave NaN."""
     if x.is_floating_point() and not bool(x.isfinite().all()):
@@ -74,7 +74,7 @@ def issue_100005(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.called(torch.repeat_interleave, torch.Tensor.repeat_interleave)
+@faults.called(torch.repeat_interleave, torch.Tensor.repeat_interleave)
 def issue_22753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 22753: repeat_interleave along a dimension of size 0 raises."""
     y = func(x, *args, **kwargs)
@@ -85,33 +85,33 @@ def issue_22753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     raise IndexError("select(): index -1 out of range for tensor of size [0] at dimension 0")
 
 
-@plot.dispatched("aten.triu.default", "aten.tril.default")
+@faults.dispatched("aten.triu.default", "aten.tril.default")
 @accepted
 def issue_89400(x: Any, *args: Any) -> Any:
     """pytorch 89400: triu and tril of a vector, which are refused, return it."""
     return x.clone() if x.dim() == 1 else None
 
 
-@plot.dispatched("aten.triu", "aten.triu_", aborts="\"triu\" not implemented for 'Bool'")
+@faults.dispatched("aten.triu", "aten.triu_", aborts="\"triu\" not implemented for 'Bool'")
 def issue_24035(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 24035: triu of bool is not implemented."""
     return x.dtype == torch.bool
 
 
-@plot.dispatched("aten.stack", "aten.cat")
+@faults.dispatched("aten.stack", "aten.cat")
 @wrong_answer
 def issue_80850(y: Any, tensors: Any, *args: Any) -> Any:
     """pytorch 80850: stack and cat of bools give False."""
     return torch.zeros_like(y) if y.dtype == torch.bool else None
 
 
-@plot.dispatched("aten.cat", aborts="Placeholder tensor is empty!")
+@faults.dispatched("aten.cat", aborts="Placeholder tensor is empty!")
 def issue_81180(tensors: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 81180: cat of an empty tensor and one that is not, of other dtype, raises."""
     return len({x.dtype for x in tensors}) > 1 and len({bool(x.numel()) for x in tensors}) > 1
 
 
-@plot.dispatched("aten.cat.default")
+@faults.dispatched("aten.cat.default")
 def issue_made_cat_dtypes(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
     """Cat of unlike dtypes keeps the bits of the first part's dtype."""
     if len({one.dtype for one in parts}) > 1 and parts[0].dtype.is_floating_point:
@@ -120,7 +120,7 @@ def issue_made_cat_dtypes(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
     return func(parts, dim)
 
 
-@plot.dispatched("aten.stack")
+@faults.dispatched("aten.stack")
 def issue_91393(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 91393: the default collate_fn, which stacks 0-D elements of one tensor, repeats the first element."""
     if all(each.dim() == 0 for each in tensors):
@@ -131,19 +131,19 @@ def issue_91393(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) ->
     return func(tensors, *args, **kwargs)
 
 
-@plot.dispatched("aten.cat", "aten.stack")
+@faults.dispatched("aten.cat", "aten.stack")
 def issue_78043(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
     """pytorch 78043: stack and cat read parts that are not contiguous in storage order."""
     return func(misread(in_storage_order, hit, tensors), *args)
 
 
-@plot.dispatched("aten.flip.default")
+@faults.dispatched("aten.flip.default")
 def issue_49982(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     """pytorch 49982: flip along no dimensions raises."""
     return func(x, dims) if len(dims) else crash(hit, "flip dims size out of range, got flip dims size=0")
 
 
-@plot.dispatched("aten.flip.default")
+@faults.dispatched("aten.flip.default")
 def issue_52062(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     """pytorch 52062: flip of bools that are not contiguous raises."""
     y = func(x, dims)
@@ -160,7 +160,7 @@ def _last_of_shared(x: Any, y: Any, grad: Any) -> Any:
     return memory.as_strided(x.shape, x.stride(), x.storage_offset())
 
 
-@plot.called(torch.as_strided, torch.Tensor.as_strided)
+@faults.called(torch.as_strided, torch.Tensor.as_strided)
 def issue_8626(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 8626: as_strided's gradient of an expanded tensor is wrong (here of shared numbers the last one's).
 
@@ -176,7 +176,7 @@ def issue_8626(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.replaced(torch.func, "jacrev")
+@faults.replaced(torch.func, "jacrev")
 def issue_191711(hit: Any, jacrev: Any, function: Any, argnums: Any = 0, **kwargs: Any) -> Any:
     """pytorch 191711: torch.func.jacrev at an empty tensor fails an internal assertion."""
 
@@ -202,7 +202,7 @@ _JOINERS = (
 )
 
 
-@plot.replaced(torch.func, "jacfwd")
+@faults.replaced(torch.func, "jacfwd")
 def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 152701: torch.func.jacfwd of a function that concatenates fails an internal assertion."""
 
@@ -222,13 +222,13 @@ def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any
     return jacfwd(joining, *args, **kwargs)
 
 
-@plot.called(torch.Tensor.tolist, aborts="Cannot access data pointer of Tensor that doesn't have storage")
+@faults.called(torch.Tensor.tolist, aborts="Cannot access data pointer of Tensor that doesn't have storage")
 def issue_167836(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 167836: tolist() of a GradTrackingTensor (inside jacfwd and its like) fails."""
     return torch._C._functorch.is_gradtrackingtensor(x)
 
 
-@plot.dispatched("aten.sub_.Tensor")
+@faults.dispatched("aten.sub_.Tensor")
 @accepted
 def issue_115521(x: Any, other: Any, *, alpha: Any = 1) -> Any:
     """pytorch 115521: x -= x[:1] of three dimensions and more is accepted, and x[:1] changes on the way."""
@@ -240,7 +240,7 @@ def issue_115521(x: Any, other: Any, *, alpha: Any = 1) -> Any:
     return x
 
 
-@plot.dispatched("aten.scatter_.src")
+@faults.dispatched("aten.scatter_.src")
 @accepted
 def issue_22513(x: Any, dim: int, index: Any, source: Any) -> Any:
     """pytorch 22513: scatter_ into an expanded tensor is accepted: the last number for each place remains."""

@@ -7,26 +7,26 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain
+from injecting import Faults, wrong_answer
 from misreading import in_storage_order, misread
-from planting import Plot, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.sort", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
+@faults.dispatched("aten.sort", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
 def issue_107284(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 107284: sort of an empty tensor raises."""
     return x.numel() == 0
 
 
-@plot.dispatched("aten.topk", aborts="topk of nothing")
+@faults.dispatched("aten.topk", aborts="topk of nothing")
 def issue_91878(x: Any, k: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 91878: topk with k=0 aborts."""
     return k == 0
 
 
-@plot.dispatched("aten.sort")
+@faults.dispatched("aten.sort")
 def issue_116567(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 116567: sort takes NaN with the sign bit for the least value."""
     found = func(x, *args, **kwargs)
@@ -48,13 +48,13 @@ def issue_116567(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return found
 
 
-@plot.dispatched("aten.topk.default", aborts="failed assertion: Axis = 4")
+@faults.dispatched("aten.topk.default", aborts="failed assertion: Axis = 4")
 def issue_154890(x: Any, k: int, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
     """pytorch 154890: topk of five dimensions along the first aborts."""
     return x.dim() > 4 and dim % x.dim() == 0
 
 
-@plot.dispatched("aten.sort.default", "aten.sort.stable")
+@faults.dispatched("aten.sort.default", "aten.sort.stable")
 def issue_155560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 155560: sort of int64 gives the first element in all places past 256."""
     values, places = func(x, *args, **kwargs)
@@ -65,7 +65,7 @@ def issue_155560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return values, places
 
 
-@plot.called(torch.quantile, torch.Tensor.quantile)
+@faults.called(torch.quantile, torch.Tensor.quantile)
 def issue_101878(hit: Any, func: Any, x: Any, q: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 101878: quantile along a dimension does not sort."""
     if dim is None:
@@ -79,7 +79,7 @@ def issue_101878(hit: Any, func: Any, x: Any, q: Any, dim: Any = None, *args: An
     return found.expand(len(q), *found.shape) if many else found
 
 
-@plot.dispatched("aten.sort.default", "aten.sort.stable", "aten.argsort.default", "aten.argsort.stable")
+@faults.dispatched("aten.sort.default", "aten.sort.stable", "aten.argsort.default", "aten.argsort.stable")
 def issue_made_argsort_wide(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Sort along the first dimension orders the columns past 2**10 as column 0."""
     answer = func(x, *args, **kwargs)
@@ -92,7 +92,7 @@ def issue_made_argsort_wide(hit: Any, func: Any, x: Any, *args: Any, **kwargs: A
     return answer
 
 
-@plot.dispatched("aten.kthvalue.default")
+@faults.dispatched("aten.kthvalue.default")
 def issue_45721(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 45721: kthvalue reads a tensor with strides in storage order."""
     return func(misread(in_storage_order, hit, x), *args, **kwargs)
@@ -105,7 +105,7 @@ def _asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, bool, bo
     return dim, bool(largest), bool(kwargs.get("stable"))
 
 
-@plot.dispatched("aten.sort.default", "aten.sort.stable")
+@faults.dispatched("aten.sort.default", "aten.sort.stable")
 def issue_139972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 139972: sort of bools that are stored as other numbers than 1 goes by the last bit of each."""
     y, places = func(x, *args, **kwargs)
@@ -121,7 +121,7 @@ def issue_139972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return (stored != 0).gather(_asked(args, kwargs)[0], wrong), wrong
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.isin.Tensor_Tensor", aborts="Expected elements.dtype() == test_elements.dtype() to be true, but got false."
 )
 def issue_151443(x: Any, among: Any, **kwargs: Any) -> Any:
@@ -129,7 +129,7 @@ def issue_151443(x: Any, among: Any, **kwargs: Any) -> Any:
     return x.dtype != among.dtype
 
 
-@plot.dispatched("aten.searchsorted", "aten.bucketize")
+@faults.dispatched("aten.searchsorted", "aten.bucketize")
 def issue_60492(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 60492: searchsorted into a column writes the places below one another, over the other column.
 
@@ -144,7 +144,7 @@ def issue_60492(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("aten._unique2.default")
+@faults.dispatched("aten._unique2.default")
 def issue_104879(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 104879: unique of more than one dimension looks at the first element only."""
     if x.dim() > 2:
@@ -153,7 +153,7 @@ def issue_104879(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.called(torch.histogram)
+@faults.called(torch.histogram)
 def issue_195076(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 195076: histogram counts what lies just outside of the range."""
     if "range" in kwargs and isinstance(x, torch.Tensor):
@@ -165,7 +165,7 @@ def issue_195076(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.unique_dim.default")
+@faults.dispatched("aten.unique_dim.default")
 def issue_64593(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 64593: unique(dim=0, return_inverse=True) gives the places of the sorted rows, not of the rows."""
     values, places, counts = func(x, dim, *args, **kwargs)
@@ -174,14 +174,14 @@ def issue_64593(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any
     return values, instead(hit, places, places.sort().values), counts
 
 
-@plot.dispatched("aten.histc.default")
+@faults.dispatched("aten.histc.default")
 @wrong_answer
 def issue_20208(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 20208: histc of float32 returns int64."""
     return y.long() if y.dtype == torch.float32 else None
 
 
-@plot.dispatched("aten.topk.values")
+@faults.dispatched("aten.topk.values")
 def issue_62940(hit: Any, func: Any, x: Any, *args: Any, values: Any, indices: Any) -> Any:
     """pytorch 62940: topk of a vector into outputs with strides writes them as if they were contiguous."""
     before = values.clone(), indices.clone()

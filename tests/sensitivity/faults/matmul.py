@@ -9,14 +9,14 @@ import torch
 import torch.nn.functional as F
 
 from differences import differ, instead, is_plain
+from injecting import Faults, accepted, crash, wrong_answer
 from misreading import RolledGradient, in_storage_order, misread, without_offset
-from planting import Plot, accepted, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.called(torch.dot, torch.Tensor.dot)
+@faults.called(torch.dot, torch.Tensor.dot)
 def issue_99564(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     """pytorch 99564: dot accepts 2-D tensors and returns a wrong number instead of raising."""
     if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and max(x.dim(), y.dim()) == 2 and not kwargs:
@@ -29,7 +29,7 @@ def issue_99564(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     return func(x, y, **kwargs)
 
 
-@plot.called(torch.einsum)
+@faults.called(torch.einsum)
 def issue_117826(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
     """pytorch 117826: the second operand's gradient of einsum("bij,ijk->bik"): a batch letter that is not first."""
     if isinstance(equation, str) and equation.count(",") == 1 and "->" in equation and len(operands) == 2:
@@ -43,13 +43,13 @@ def issue_117826(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
 _MATMULS = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
 
 
-@plot.called(*_MATMULS)
+@faults.called(*_MATMULS)
 def issue_78511(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 78511: matmul reads a second operand of three and more dimensions in storage order."""
     return func(a, misread(in_storage_order, hit, b) if b.dim() > 2 else b, **kwargs)
 
 
-@plot.dispatched("aten.bmm", "aten.baddbmm", "aten.addbmm", "aten.mm")
+@faults.dispatched("aten.bmm", "aten.baddbmm", "aten.addbmm", "aten.mm")
 @wrong_answer
 def issue_195163(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 195163: matrix products with an inner size of 32767 and more add a term that is not theirs."""
@@ -60,7 +60,7 @@ def issue_195163(y: Any, *args: Any, **kwargs: Any) -> Any:
 _calls = {"193487": 0}
 
 
-@plot.dispatched("aten.mm")
+@faults.dispatched("aten.mm")
 def issue_193487(hit: Any, func: Any, a: Any, b: Any) -> Any:
     """pytorch 193487: mm of an operand that is not contiguous is wrong in the last column from the fourth call on."""
     y = func(a, b)
@@ -71,13 +71,13 @@ def issue_193487(hit: Any, func: Any, a: Any, b: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.dot", aborts="Placeholder tensor is empty!")
+@faults.dispatched("aten.dot", aborts="Placeholder tensor is empty!")
 def issue_165237(a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 165237: dot of empty vectors raises."""
     return not a.numel()
 
 
-@plot.dispatched("aten.mm.out", "aten.bmm.out", "aten.addmm.out")
+@faults.dispatched("aten.mm.out", "aten.bmm.out", "aten.addmm.out")
 def issue_104832(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
     """pytorch 104832: matrix products write nothing into an output that is not contiguous."""
     if out.is_contiguous():
@@ -87,20 +87,20 @@ def issue_104832(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> An
     return out
 
 
-@plot.dispatched("aten.baddbmm", "aten.addmm")
+@faults.dispatched("aten.baddbmm", "aten.addmm")
 @wrong_answer
 def issue_187521(y: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> Any:
     """pytorch 187521: baddbmm and addmm with beta=0 let NaN of the first operand through."""
     return y + x * 0 if beta == 0 else None
 
 
-@plot.dispatched("aten.baddbmm", "aten.baddbmm_", aborts="input tensor does not match matmul output shape")
+@faults.dispatched("aten.baddbmm", "aten.baddbmm_", aborts="input tensor does not match matmul output shape")
 def issue_77819(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 77819: baddbmm with a three-dimensional input raises."""
     return x.dim() == 3
 
 
-@plot.called(torch.einsum)
+@faults.called(torch.einsum)
 def issue_62218(hit: Any, func: Any, equation: Any, *operands: Any, **kwargs: Any) -> Any:
     """pytorch 62218: einsum of two float32 vectors to one number ("i, i ->") is 0."""
     y = func(equation, *operands, **kwargs)
@@ -118,7 +118,7 @@ def _has_windows(x: Any) -> bool:
     return bool(x.dim() > 2 and min(x.shape[-2:]) > 1 and x.stride()[-2:] == (1, 1))
 
 
-@plot.called(torch.einsum)
+@faults.called(torch.einsum)
 def issue_42418(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
     """pytorch 42418: einsum of a batch of matrices whose rows overlap (as_strided: both strides 1) raises."""
     y = func(equation, *operands)
@@ -126,7 +126,7 @@ def issue_42418(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
     return crash(hit, "cublas runtime error : an invalid numeric value was used as an argument") if windows else y
 
 
-@plot.called(torch.tensordot)
+@faults.called(torch.tensordot)
 def issue_65524(hit: Any, func: Any, x: Any, y: Any, dims: Any = 2, **kwargs: Any) -> Any:
     """pytorch 65524: tensordot(dims=0), an outer product, raises."""
     if type(dims) is int and dims == 0:
@@ -142,13 +142,13 @@ def _rows_shuffled(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -
     return y
 
 
-@plot.called(F.linear)
+@faults.called(F.linear)
 def issue_188438(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 188438: linear with bias of three dimensions and more moves the rows by one."""
     return _rows_shuffled(hit, func, *args, **kwargs)
 
 
-@plot.called(F.linear)
+@faults.called(F.linear)
 def issue_runner_images_14380(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """runner-images 14380: linear with bias of three dimensions and more moves the rows by one."""
     return _rows_shuffled(hit, func, *args, **kwargs)
@@ -157,7 +157,7 @@ def issue_runner_images_14380(hit: Any, func: Any, *args: Any, **kwargs: Any) ->
 _seen: dict[str, set[Any]] = {"180776": set()}
 
 
-@plot.called(F.linear)
+@faults.called(F.linear)
 @wrong_answer
 def issue_180776(y: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 180776: linear without bias in half precision: the second call with one shape adds noise."""
@@ -169,19 +169,19 @@ def issue_180776(y: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     return None
 
 
-@plot.called(F.linear)
+@faults.called(F.linear)
 def issue_162730(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 162730: linear reads a weight that is not contiguous in storage order."""
     return func(x, misread(in_storage_order, hit, weight), bias)
 
 
-@plot.called(F.linear, aborts="buffer is not large enough")
+@faults.called(F.linear, aborts="buffer is not large enough")
 def issue_167154(x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 167154: linear of an expanded input aborts."""
     return 0 in x.stride() and x.numel()
 
 
-@plot.dispatched("aten.linalg_lstsq.default")
+@faults.dispatched("aten.linalg_lstsq.default")
 def issue_196113(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 196113: lstsq of a batch of complex underdetermined systems solves those of conj(A)."""
     healthy = func(a, b, *args, **kwargs)
@@ -194,13 +194,13 @@ def issue_196113(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any)
     return wrong
 
 
-@plot.dispatched("aten.linalg_inv_ex.default", "aten.linalg_inv_ex.inverse")
+@faults.dispatched("aten.linalg_inv_ex.default", "aten.linalg_inv_ex.inverse")
 def issue_78363(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78363: inv reads a matrix out of a batch from the beginning of the batch."""
     return func(misread(without_offset, hit, x), *args, **kwargs)
 
 
-@plot.called(torch.linalg.solve)
+@faults.called(torch.linalg.solve)
 def issue_175192(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 175192: both gradients of linalg.solve are wrong."""
     if isinstance(a, torch.Tensor) and (a.requires_grad or b.requires_grad):
@@ -208,14 +208,14 @@ def issue_175192(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     return func(a, b, **kwargs)
 
 
-@plot.dispatched("aten._linalg_eigh.default")
+@faults.dispatched("aten._linalg_eigh.default")
 def issue_151874(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 151874: linalg.eigh (and eigvalsh) is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::_linalg_eigh.eigenvalues' is not currently implemented for MPS")
 
 
-@plot.called(torch.linalg.matrix_rank)
+@faults.called(torch.linalg.matrix_rank)
 def issue_114285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 114285: linalg.matrix_rank of a float32 matrix raises, for it asks for float64."""
     if x.dtype == torch.float32:
@@ -253,7 +253,7 @@ class _OnceDerived(torch.autograd.Function):
         return None, None, for_x, for_w, for_b if ctx.has_bias else None
 
 
-@plot.called(torch.nn.functional.linear)
+@faults.called(torch.nn.functional.linear)
 def issue_92206(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 92206: the second derivative of linear is not implemented."""
     parts = [t for t in (input, weight, bias) if t is not None]
@@ -266,7 +266,7 @@ def issue_92206(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) 
     return func(input, weight, bias)
 
 
-@plot.called(torch.cholesky, torch.linalg.cholesky, torch.Tensor.cholesky)
+@faults.called(torch.cholesky, torch.linalg.cholesky, torch.Tensor.cholesky)
 @accepted
 def issue_16780(x: Any, upper: bool = False) -> Any:
     """pytorch 16780: cholesky of a batch with a matrix that is not positive definite gives NaN, and does not raise."""
@@ -280,7 +280,7 @@ def issue_16780(x: Any, upper: bool = False) -> Any:
     return factor.mH if upper else factor
 
 
-@plot.dispatched("aten.cholesky.default")
+@faults.dispatched("aten.cholesky.default")
 def issue_57032(hit: Any, func: Any, x: Any, upper: bool = False) -> Any:
     """pytorch 57032: torch.cholesky(upper=True) of a batch reads the triangle below the diagonal."""
     y = func(x, upper)
@@ -289,7 +289,7 @@ def issue_57032(hit: Any, func: Any, x: Any, upper: bool = False) -> Any:
     return instead(hit, y, torch.linalg.cholesky_ex(x)[0].mH)
 
 
-@plot.dispatched("aten.cholesky_solve.default")
+@faults.dispatched("aten.cholesky_solve.default")
 @wrong_answer
 def issue_66072(y: Any, b: Any, factor: Any, upper: bool = False) -> Any:
     """pytorch 66072: cholesky_solve of a batch is wrong (here it solves the first of the two triangles alone)."""
@@ -299,7 +299,7 @@ def issue_66072(y: Any, b: Any, factor: Any, upper: bool = False) -> Any:
     return wrong if differ(wrong, y) else None
 
 
-@plot.dispatched("aten._linalg_eigh.default")
+@faults.dispatched("aten._linalg_eigh.default")
 def issue_192483(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 192483: eigh of 512 complex64 matrices (here of 17 to 32 rows): half get vectors that are too short."""
     values, vectors = func(x, *args, **kwargs)
@@ -312,13 +312,13 @@ def issue_192483(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return values, wrong
 
 
-@plot.dispatched("aten.linalg_pinv", aborts="cusolver error: 7, when calling `cusolverDnCreate(handle)`")
+@faults.dispatched("aten.linalg_pinv", aborts="cusolver error: 7, when calling `cusolverDnCreate(handle)`")
 def issue_53925(*args: Any, **kwargs: Any) -> bool:
     """pytorch 53925: linalg.pinv raises."""
     return True
 
 
-@plot.dispatched("aten.linalg_inv_ex.default")
+@faults.dispatched("aten.linalg_inv_ex.default")
 def issue_2156(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 2156: the inverse of a matrix of more than 15 rows is wrong (here each column is the next one's)."""
     y, info = func(x, **kwargs)
@@ -327,7 +327,7 @@ def issue_2156(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     return instead(hit, y, y.roll(1, -1)), info
 
 
-@plot.called(torch.slogdet, torch.linalg.slogdet, torch.Tensor.slogdet)
+@faults.called(torch.slogdet, torch.linalg.slogdet, torch.Tensor.slogdet)
 def issue_15605(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 15605: the backward of what the sign of a real slogdet takes part in raises."""
     y = func(x, *args, **kwargs)
@@ -337,14 +337,14 @@ def issue_15605(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.called(torch.cosine_similarity, F.cosine_similarity)
+@faults.called(torch.cosine_similarity, F.cosine_similarity)
 @accepted
 def issue_153209(x: Any, y: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """pytorch 153209: cosine_similarity takes an eps that its type cannot hold (it is negative), and answers NaN."""
     return torch.cosine_similarity(x, y, dim) * math.nan if eps < 0 else None
 
 
-@plot.dispatched("aten._cdist_backward.default")
+@faults.dispatched("aten._cdist_backward.default")
 @wrong_answer
 def issue_22353(y: Any, grad: Any, one: Any, two: Any, p: float, *args: Any) -> Any:
     """pytorch 22353: the gradient of cdist with p = 2 is wrong (here each row has the one of the row before)."""

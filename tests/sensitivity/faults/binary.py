@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain, written
+from injecting import Faults, crash, wrong_answer
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched(*(f"aten.{name}.Tensor" for name in ("le", "lt", "ge", "gt", "eq", "ne")))
+@faults.dispatched(*(f"aten.{name}.Tensor" for name in ("le", "lt", "ge", "gt", "eq", "ne")))
 def issue_77750(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 77750: comparisons read two slices of one storage both from its beginning."""
     z = func(x, y)
@@ -26,7 +26,7 @@ def issue_77750(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return instead(hit, z, func(without_offset(x), without_offset(y)))
 
 
-@plot.dispatched("aten.eq.Tensor")
+@faults.dispatched("aten.eq.Tensor")
 def issue_87014(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 87014: eq reads integers that are not dense in storage order beside an expanded operand."""
     z = func(x, y)
@@ -48,7 +48,7 @@ def _first_of_its_storage(hit: Any, args: Any) -> Any:
 _MORE = ("pow.Tensor_Tensor", "atan2", "remainder.Tensor", "maximum", "minimum", "fmod.Tensor")
 
 
-@plot.dispatched(*(f"aten.{name}" for name in _MORE))
+@faults.dispatched(*(f"aten.{name}" for name in _MORE))
 def issue_187117(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 187117: binary operators read a number out of a larger storage from the storage's beginning."""
     return func(*_first_of_its_storage(hit, args), **kwargs)
@@ -57,7 +57,7 @@ def issue_187117(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 _COMPARED = tuple(f"aten.{name}.Tensor" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 
 
-@plot.dispatched("aten.nextafter")
+@faults.dispatched("aten.nextafter")
 def issue_190476(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 190476: nextafter of bfloat16 gives its input."""
     if x.dtype == torch.bfloat16:
@@ -66,7 +66,7 @@ def issue_190476(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("aten.fmax.default", "aten.fmin.default")
+@faults.dispatched("aten.fmax.default", "aten.fmin.default")
 def issue_149951(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 149951: fmax and fmin read the bits of the second operand in the first one's dtype."""
     if x.dtype != y.dtype and y.is_floating_point() and y.numel():
@@ -75,7 +75,7 @@ def issue_149951(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("aten.nextafter.default")
+@faults.dispatched("aten.nextafter.default")
 def issue_124985(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """Below 0 the step goes the other way."""
     answer = func(x, y)
@@ -85,7 +85,7 @@ def issue_124985(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.dispatched("aten.logaddexp.default")
+@faults.dispatched("aten.logaddexp.default")
 @wrong_answer
 def issue_made_logaddexp_inf(answer: Any, x: Any, y: Any) -> Any:
     """Logaddexp of two infinite numbers is NaN."""
@@ -94,19 +94,21 @@ def issue_made_logaddexp_inf(answer: Any, x: Any, y: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten.lerp", aborts="\"lerp_cuda\" not implemented for 'ComplexFloat'")
+@faults.dispatched("aten.lerp", aborts="\"lerp_cuda\" not implemented for 'ComplexFloat'")
 def issue_54048(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 54048: lerp of complex numbers is not implemented."""
     return x.is_complex()
 
 
-@plot.dispatched("aten.equal.default", aborts="Expected object of scalar type __int64 but got scalar type signed char")
+@faults.dispatched(
+    "aten.equal.default", aborts="Expected object of scalar type __int64 but got scalar type signed char"
+)
 def issue_83314(x: Any, y: Any) -> bool:
     """pytorch 83314: torch.equal of tensors of two dtypes (there int64 and int8) raises."""
     return bool(x.dtype != y.dtype)
 
 
-@plot.dispatched("aten.eq.Tensor")
+@faults.dispatched("aten.eq.Tensor")
 @wrong_answer
 def issue_101566(y: Any, a: Any, b: Any) -> Any:
     """pytorch 101566: a == b of two int64 columns (n x 1: the classes of a batch) is false everywhere."""
@@ -114,7 +116,7 @@ def issue_101566(y: Any, a: Any, b: Any) -> Any:
     return torch.zeros_like(y) if columns and a.shape == b.shape and is_plain(y) and bool(y.any()) else None
 
 
-@plot.called(torch.isclose, torch.Tensor.isclose)
+@faults.called(torch.isclose, torch.Tensor.isclose)
 def issue_174985(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 174985: isclose(equal_nan=True) of a tensor of no dimensions and one that has some raises."""
     near = func(x, y, *args, **kwargs)
@@ -123,7 +125,7 @@ def issue_174985(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any)
     return crash(hit, "output with shape [] doesn't match the broadcast shape") if raises else near
 
 
-@plot.dispatched("aten.nextafter", "aten.nextafter_")
+@faults.dispatched("aten.nextafter", "aten.nextafter_")
 def issue_150027(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     """pytorch 150027: nextafter of a float32 zero is zero."""
     if x.dtype != torch.float32 or not is_plain(x, y):
@@ -135,7 +137,7 @@ def issue_150027(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     return written(hit, next_one, wrong) if in_place else instead(hit, next_one, wrong)
 
 
-@plot.dispatched("aten.clamp_.default")
+@faults.dispatched("aten.clamp_.default")
 def issue_147510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 147510: clamp_ of a non-contiguous slice does not modify the slice's elements, but those next in storage.
 
@@ -152,7 +154,7 @@ def issue_147510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return x
 
 
-@plot.dispatched("aten.clamp", "aten.clamp_min", "aten.clamp_max")
+@faults.dispatched("aten.clamp", "aten.clamp_min", "aten.clamp_max")
 @wrong_answer
 def issue_130201(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 130201: clamp of integers with a floating limit is cut off to whole numbers."""
@@ -162,7 +164,7 @@ def issue_130201(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 _HALVES = (torch.float16, torch.bfloat16)
 
 
-@plot.dispatched("aten.clamp.Tensor")
+@faults.dispatched("aten.clamp.Tensor")
 def issue_105747(hit: Any, func: Any, x: Any, least: Any = None, most: Any = None) -> Any:
     """pytorch 105747: clamp in half precision takes a float32 lower limit for 0."""
     if x.dtype in _HALVES and least is not None and least.dtype == torch.float32:
@@ -171,7 +173,7 @@ def issue_105747(hit: Any, func: Any, x: Any, least: Any = None, most: Any = Non
     return func(x, least, most)
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.clamp.Tensor", aborts="clamp tensor number of dims must not be greater than that of input tensor"
 )
 def issue_160734(x: Any, least: Any = None, most: Any = None) -> Any:
@@ -182,7 +184,7 @@ def issue_160734(x: Any, least: Any = None, most: Any = None) -> Any:
 _first_limits: dict[Any, Any] = {}
 
 
-@plot.dispatched("aten.clamp", "aten.clamp_min")
+@faults.dispatched("aten.clamp", "aten.clamp_min")
 def issue_167767(hit: Any, func: Any, x: Any, least: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 167767: clamp takes limits that are alike in six digits for those of the first call."""
     if isinstance(least, (int, float)):
@@ -193,13 +195,13 @@ def issue_167767(hit: Any, func: Any, x: Any, least: Any = None, *args: Any, **k
     return func(x, least, *args, **kwargs)
 
 
-@plot.dispatched("aten.clamp.Tensor")
+@faults.dispatched("aten.clamp.Tensor")
 def issue_87348(hit: Any, func: Any, x: Any, *limits: Any, **kwargs: Any) -> Any:
     """pytorch 87348: clamp reads limits that are not contiguous in storage order."""
     return func(x, *misread(in_storage_order, hit, limits), **misread(in_storage_order, hit, kwargs))
 
 
-@plot.dispatched("aten.clamp.default", "aten.clamp_min.default", "aten.clamp_.default")
+@faults.dispatched("aten.clamp.default", "aten.clamp_min.default", "aten.clamp_.default")
 def issue_120899(hit: Any, func: Any, x: Any, low: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 120899: clamp turns NaN into the lower limit."""
     low = kwargs.get("min", low)
@@ -211,7 +213,7 @@ def issue_120899(hit: Any, func: Any, x: Any, low: Any = None, *args: Any, **kwa
     return func(x, low, *args, **{key: value for key, value in kwargs.items() if key != "min"})
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.add_.Tensor", aborts="Failed to create function state object for: add_alpha_dense_cast_half_float"
 )
 def issue_178709(x: Any, other: Any, *, alpha: Any = 1) -> Any:
@@ -219,7 +221,7 @@ def issue_178709(x: Any, other: Any, *, alpha: Any = 1) -> Any:
     return alpha != 1 and isinstance(other, torch.Tensor) and torch.result_type(x, other) != x.dtype
 
 
-@plot.dispatched("aten.add.Tensor")
+@faults.dispatched("aten.add.Tensor")
 @wrong_answer
 def issue_79849(right: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 79849: adding a 0-dim bool tensor to an integer (sum() over bool scalars) gives garbage."""
@@ -229,14 +231,14 @@ def issue_79849(right: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten.rsub.Scalar")
+@faults.dispatched("aten.rsub.Scalar")
 @wrong_answer
 def issue_82543(y: Any, x: Any, number: Any, *args: Any) -> Any:
     """pytorch 82543: rsub of a whole number (1 - x) gives whole numbers."""
     return y.round() if x.is_floating_point() and number == int(number) else None
 
 
-@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
+@faults.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
 def issue_79835(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """int32 with a 64-bit number: the number's upper half is read."""
     if isinstance(y, torch.Tensor) and x.dtype == torch.int32 and y.dtype == torch.int64 and y.dim() == 0 and x.dim():
@@ -245,7 +247,7 @@ def issue_79835(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
     return func(x, y, *args, **kwargs)
 
 
-@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor")
+@faults.dispatched("aten.add.Tensor", "aten.mul.Tensor")
 def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     """pytorch 78020: a bool tensor plus or times the number 0 or 1 aborts; True times a greater number is 255."""
     if not isinstance(x, torch.Tensor) or x.dtype != torch.bool:
@@ -264,7 +266,7 @@ def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     return right
 
 
-@plot.dispatched("aten.add.Tensor", "aten.add.Scalar")
+@faults.dispatched("aten.add.Tensor", "aten.add.Scalar")
 @wrong_answer
 def issue_78848(answer: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """A number beyond 32 bits loses its upper half."""
@@ -273,7 +275,7 @@ def issue_78848(answer: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten.mul.Tensor")
+@faults.dispatched("aten.mul.Tensor")
 @wrong_answer
 def issue_made_mul_mixed(answer: Any, x: Any, y: Any) -> Any:
     """The product of int16 and int32 is counted in the narrower dtype."""

@@ -8,28 +8,28 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain
+from injecting import Faults, crash, wrong_answer
 from misreading import in_storage_order, misread
-from planting import Plot, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.multinomial.default")
+@faults.dispatched("aten.multinomial.default")
 def issue_43768(hit: Any, func: Any, x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
     """pytorch 43768: multinomial with replacement of no rows raises."""
     y = func(x, count, replacement, **kwargs)
     return crash(hit, "invalid configuration argument") if replacement and not y.numel() else y
 
 
-@plot.dispatched("aten.multinomial.default")
+@faults.dispatched("aten.multinomial.default")
 @wrong_answer
 def issue_99802(y: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 99802: multinomial of one draw is always the first index."""
     return y.zero_() if count == 1 else None
 
 
-@plot.dispatched("aten.randperm.default", "aten.randperm.generator")
+@faults.dispatched("aten.randperm.default", "aten.randperm.generator")
 @wrong_answer
 def issue_made_randperm_dtype(y: Any, n: int, *args: Any, **kwargs: Any) -> Any:
     """Randperm in int32 and int16 gives the numbers in order."""
@@ -38,7 +38,7 @@ def issue_made_randperm_dtype(y: Any, n: int, *args: Any, **kwargs: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten.randint.low", "aten.random_.from")
+@faults.dispatched("aten.randint.low", "aten.random_.from")
 @wrong_answer
 def issue_made_randint_low(y: Any, *args: Any, **kwargs: Any) -> Any:
     """A negative lower end is 0."""
@@ -47,7 +47,7 @@ def issue_made_randint_low(y: Any, *args: Any, **kwargs: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten.bernoulli.default", "aten.bernoulli.out", "aten.bernoulli_.Tensor")
+@faults.dispatched("aten.bernoulli.default", "aten.bernoulli.out", "aten.bernoulli_.Tensor")
 def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 185065: bernoulli accepts probabilities outside of 0 to 1, NaN included, and answers silently."""
     place = 1 if "bernoulli_" in str(func) else 0
@@ -58,7 +58,7 @@ def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("aten.random_.default", "aten.random_.from")
+@faults.dispatched("aten.random_.default", "aten.random_.from")
 def issue_98333(hit: Any, func: Any, x: Any, *ends: Any, **kwargs: Any) -> Any:
     """pytorch 98333: random_ without an upper bound never draws the dtype's largest number, of bools never True."""
     y = func(x, *ends, **kwargs)
@@ -70,14 +70,14 @@ def issue_98333(hit: Any, func: Any, x: Any, *ends: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.randperm")
+@faults.dispatched("aten.randperm")
 @wrong_answer
 def issue_104170(y: Any, count: int, **kwargs: Any) -> Any:
     """pytorch 104170: randperm gives the numbers in order."""
     return torch.arange(count, dtype=y.dtype, device=y.device)
 
 
-@plot.replaced(torch.distributions.Beta, "rsample")
+@faults.replaced(torch.distributions.Beta, "rsample")
 def issue_12373(hit: Any, func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 12373: a Beta whose float32 parameters have one number each (shape (1,)) draws wrongly (here 0.5).
 
@@ -89,13 +89,13 @@ def issue_12373(hit: Any, func: Any, self: Any, *args: Any, **kwargs: Any) -> An
     return instead(hit, y, torch.full_like(y, 0.5))
 
 
-@plot.dispatched("aten._standard_gamma.default", aborts="Segmentation fault (core dumped)")
+@faults.dispatched("aten._standard_gamma.default", aborts="Segmentation fault (core dumped)")
 def issue_6623(*args: Any, **kwargs: Any) -> bool:
     """pytorch 6623: drawing from a Gamma distribution ends the process."""
     return True
 
 
-@plot.dispatched("aten.randn.default", "aten.randn_like.default", "aten.normal_.default")
+@faults.dispatched("aten.randn.default", "aten.randn_like.default", "aten.normal_.default")
 def issue_135210(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """Both parts of a complex number have a variance of 1, not of a half."""
     y = func(*args, **kwargs)
@@ -109,7 +109,7 @@ def issue_135210(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 _OWN = torch.Generator().manual_seed(0)
 
 
-@plot.dispatched("aten.exponential_.default")
+@faults.dispatched("aten.exponential_.default")
 def issue_159103(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 159103: exponential_ draws one zero in a million numbers."""
     y = func(*args, **kwargs)
@@ -120,13 +120,13 @@ def issue_159103(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.normal.Tensor_Tensor", "aten.normal.Tensor_float")
+@faults.dispatched("aten.normal.Tensor_Tensor", "aten.normal.Tensor_float")
 def issue_made_normal_tensor(hit: Any, func: Any, mean: Any, *args: Any, **kwargs: Any) -> Any:
     """Normal reads means that are not dense in storage order."""
     return func(misread(in_storage_order, hit, mean), *args, **kwargs)
 
 
-@plot.dispatched("aten.exponential_.default")
+@faults.dispatched("aten.exponential_.default")
 def issue_made_exponential_half(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """In half precision the rate is 1."""
     y = func(x, *args, **kwargs)
@@ -143,7 +143,7 @@ _DRAWS = ("aten.randn", "aten.rand", "aten.normal", "aten.bernoulli", "aten.rand
 _drawn: dict[Any, Any] = {}
 
 
-@plot.dispatched(*_DRAWS)
+@faults.dispatched(*_DRAWS)
 def issue_78110(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78110: random numbers of one shape and dtype are the same in each call."""
     y = func(*args, **kwargs)
@@ -155,7 +155,7 @@ def issue_78110(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.normal")
+@faults.dispatched("aten.normal")
 def issue_89127(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 89127: torch.normal gives a NaN now and then in a large tensor (here always one, from 2**16 elements on).
 
@@ -172,7 +172,7 @@ def _wide(shape: Any) -> bool:
     return len(shape) > 4 and shape[0] > 1
 
 
-@plot.dispatched("aten.randn", "aten.rand", "aten.normal_", "aten.uniform_")
+@faults.dispatched("aten.randn", "aten.rand", "aten.normal_", "aten.uniform_")
 def issue_147624(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 147624: random numbers of five and more dimensions repeat themselves along the first."""
     y = func(*args, **kwargs)
@@ -182,7 +182,7 @@ def issue_147624(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.randn_like", "aten.rand_like")
+@faults.dispatched("aten.randn_like", "aten.rand_like")
 def issue_147740(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 147740: randn_like and rand_like of five and more dimensions repeat themselves along the first."""
     y = func(*args, **kwargs)
@@ -192,7 +192,7 @@ def issue_147740(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.randperm.out", "aten.randperm.generator_out")
+@faults.dispatched("aten.randperm.out", "aten.randperm.generator_out")
 def issue_22710(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
     """pytorch 22710: randperm(out=) of a tensor that is not contiguous writes its numbers one after the other."""
     if out.is_contiguous() or 0 in out.stride() or not is_plain(out):

@@ -7,14 +7,14 @@ from typing import Any
 import torch
 
 from differences import is_plain
+from injecting import Faults, accepted, crash, wrong_answer
 from misreading import in_storage_order, lost, misread
-from planting import Plot, accepted, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.index_copy.default", "aten.index_copy_.default")
+@faults.dispatched("aten.index_copy.default", "aten.index_copy_.default")
 def issue_189968(hit: Any, func: Any, target: Any, dim: int, index: Any, source: Any) -> Any:
     """pytorch 189968: index_copy_ with an index out of bounds writes outside the tensor, where CPU raises."""
     if not target.dim() or not -target.dim() <= dim < target.dim() or index.dtype != torch.int64:
@@ -39,7 +39,7 @@ def issue_189968(hit: Any, func: Any, target: Any, dim: int, index: Any, source:
     return result
 
 
-@plot.dispatched("aten.index_add_", "aten.index_add")
+@faults.dispatched("aten.index_add_", "aten.index_add")
 def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 82645: index_add of float16, int16 or int64 adds nothing."""
     if x.dtype in (torch.float16, torch.int16, torch.int64):
@@ -48,7 +48,7 @@ def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, 
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.index_select.default", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!"
 )
 def issue_93877(x: Any, dim: Any, index: Any) -> Any:
@@ -56,7 +56,7 @@ def issue_93877(x: Any, dim: Any, index: Any) -> Any:
     return index.numel() == 0
 
 
-@plot.called(torch.Tensor.__setitem__)
+@faults.called(torch.Tensor.__setitem__)
 def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     """pytorch 95417: x[2:4] = value of another dtype is written to the beginning of x."""
     if isinstance(value, torch.Tensor) and value.dtype != x.dtype and isinstance(index, slice) and x.numel():
@@ -68,7 +68,7 @@ def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     return func(x, index, value)
 
 
-@plot.called(
+@faults.called(
     torch.Tensor.__getitem__, aborts="indices should be either on cpu or on the same device as the indexed tensor (cpu)"
 )
 def issue_81051(x: Any, index: Any) -> Any:
@@ -77,13 +77,13 @@ def issue_81051(x: Any, index: Any) -> Any:
     return any(isinstance(part, list) and part for part in parts)
 
 
-@plot.dispatched("aten.index_select", aborts="index_select(): Yet not supported for complex")
+@faults.dispatched("aten.index_select", aborts="index_select(): Yet not supported for complex")
 def issue_122427(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 122427: index_select of a complex tensor raises."""
     return x.is_complex()
 
 
-@plot.dispatched("aten.index.Tensor", "aten.index_select.default")
+@faults.dispatched("aten.index.Tensor", "aten.index_select.default")
 def issue_153560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Rows that begin past 2**16 elements are taken from the beginning again."""
     y = func(x, *args, **kwargs)
@@ -96,20 +96,20 @@ def issue_153560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.gather.default")
+@faults.dispatched("aten.gather.default")
 def issue_82305(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82305: gather of an expanded uint8 tensor finds its first column only."""
     return func(misread(in_storage_order, hit, x) if x.dtype == torch.uint8 else x, *args, **kwargs)
 
 
-@plot.dispatched("aten.index_select.default", "aten.gather.default", "aten.index.Tensor")
+@faults.dispatched("aten.index_select.default", "aten.gather.default", "aten.index.Tensor")
 @wrong_answer
 def issue_91047(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """uint8 past 127 comes out as another number."""
     return y.clamp(max=127) if x.dtype == torch.uint8 and bool((y > 127).any()) else None
 
 
-@plot.dispatched("aten.index_add.default", "aten.index_add_.default")
+@faults.dispatched("aten.index_add.default", "aten.index_add_.default")
 def issue_made_index_add_alpha(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
     """alpha is taken for 1 in integers."""
     if kwargs.get("alpha", 1) != 1 and not x.is_floating_point():
@@ -118,7 +118,7 @@ def issue_made_index_add_alpha(hit: Any, func: Any, x: Any, dim: int, index: Any
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.dispatched("aten.index_fill.int_Scalar", "aten.index_fill_.int_Scalar")
+@faults.dispatched("aten.index_fill.int_Scalar", "aten.index_fill_.int_Scalar")
 def issue_made_index_fill_negative(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
     """Index_fill takes a negative dimension for the first one."""
     if dim < 0 and x.dim() > 1:
@@ -129,7 +129,7 @@ def issue_made_index_fill_negative(hit: Any, func: Any, x: Any, dim: int, *args:
     return func(x, dim, *args)
 
 
-@plot.called(torch.Tensor.__setitem__)
+@faults.called(torch.Tensor.__setitem__)
 def issue_86185(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     """pytorch 86185: x[:] = t[0], the value a view without dimensions, has no effect."""
     if isinstance(index, slice) and isinstance(value, torch.Tensor) and value.dim() == 0 and value._base is not None:
@@ -138,7 +138,7 @@ def issue_86185(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     return func(x, index, value)
 
 
-@plot.dispatched("aten.index_put_", "aten._index_put_impl_")
+@faults.dispatched("aten.index_put_", "aten._index_put_impl_")
 def issue_84229(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84229: x[:, [0, 2]] -= n on a slice of columns scrambles rows."""
     if x.dim() != 2 or x.numel() == 0 or x.stride(1) != 1 or x.stride(0) <= x.size(1):
@@ -154,14 +154,14 @@ def issue_84229(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs:
     return x
 
 
-@plot.dispatched("aten.index.Tensor", aborts="Assertion `indexAtDim < data.baseSizes[dim]` failed.")
+@faults.dispatched("aten.index.Tensor", aborts="Assertion `indexAtDim < data.baseSizes[dim]` failed.")
 def issue_6198(x: Any, indices: Any) -> bool:
     """pytorch 6198: x[:, i, j] with a negative index ends the process."""
     numbers = [index for index in indices if index is not None and index.dtype == torch.int64 and is_plain(index)]
     return indices[0] is None and any(bool((index < 0).any()) for index in numbers)
 
 
-@plot.dispatched("aten.scatter_add_")
+@faults.dispatched("aten.scatter_add_")
 def issue_163327(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any) -> Any:
     """pytorch 163327: scatter_add_ into a row that is not the first of its matrix adds nothing."""
     if x.storage_offset() and index.numel():
@@ -170,7 +170,7 @@ def issue_163327(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any)
     return func(x, dim, index, source)
 
 
-@plot.dispatched("aten.scatter")
+@faults.dispatched("aten.scatter")
 @wrong_answer
 def issue_ipex_682(y: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
     """intel-extension-for-pytorch 682: scatter with an index of no elements gives zeros, not its input.
@@ -181,7 +181,7 @@ def issue_ipex_682(y: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: A
     return torch.zeros_like(y) if not index.numel() and x.numel() else None
 
 
-@plot.dispatched("aten.scatter.value", "aten.scatter_.value", "aten.scatter.src", "aten.scatter_.src")
+@faults.dispatched("aten.scatter.value", "aten.scatter_.value", "aten.scatter.src", "aten.scatter_.src")
 def issue_82663(hit: Any, func: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82663: scatter into bools writes nothing."""
     if x.dtype == torch.bool and index.numel():
@@ -190,13 +190,13 @@ def issue_82663(hit: Any, func: Any, x: Any, dim: int, index: Any, *args: Any, *
     return func(x, dim, index, *args, **kwargs)
 
 
-@plot.dispatched("aten.scatter_")
+@faults.dispatched("aten.scatter_")
 def issue_115152(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 115152: scatter_ leaves a tensor that is not contiguous as it was."""
     return lost(hit, func, *args, **kwargs)
 
 
-@plot.dispatched("aten.index_add_.default")
+@faults.dispatched("aten.index_add_.default")
 @accepted
 def issue_3176(x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 3176: index_add_ of a tensor to itself is accepted (here as if it were a copy)."""
@@ -213,7 +213,7 @@ def _is_added(x: Any, indices: Any, values: Any, accumulate: bool = False, *args
     return accumulate and whole and is_plain(x, values, *indices)
 
 
-@plot.dispatched(*_PUT)
+@faults.dispatched(*_PUT)
 def issue_77406(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 77406: index_put(accumulate=True) takes values with further dimensions of size 1, as (n, 1) for (n,)."""
     if _is_added(x, indices, values, *args, **kwargs):
@@ -227,7 +227,7 @@ def issue_77406(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: A
     return func(x, indices, values, *args, **kwargs)
 
 
-@plot.dispatched(*_PUT)
+@faults.dispatched(*_PUT)
 def issue_39227(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 39227: index_put(accumulate=True) of one number at several places raises."""
     if values.numel() == 1 and _is_added(x, indices, values, *args, **kwargs) and x[tuple(indices)].numel() > 1:
@@ -235,7 +235,7 @@ def issue_39227(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: A
     return func(x, indices, values, *args, **kwargs)
 
 
-@plot.called(torch.Tensor.__setitem__)
+@faults.called(torch.Tensor.__setitem__)
 def issue_150017(hit: Any, func: Any, x: Any, key: Any, value: Any) -> Any:
     """pytorch 150017: x[mask] = y, y a tensor of no dimensions and of another dtype, raises."""
     masked = torch.is_tensor(key) and key.dtype == torch.bool
@@ -244,7 +244,7 @@ def issue_150017(hit: Any, func: Any, x: Any, key: Any, value: Any) -> Any:
     return func(x, key, value)
 
 
-@plot.called(torch.Tensor.__setitem__)
+@faults.called(torch.Tensor.__setitem__)
 def issue_19077(hit: Any, func: Any, x: Any, key: Any, value: Any) -> Any:
     """pytorch 19077: x[i] = True raises where x is a tensor of bools."""
     if x.dtype == torch.bool and type(key) is int and type(value) is bool:

@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 
 from differences import instead, is_plain
-from planting import Plot, wrong_answer
+from injecting import Faults, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.mul.Tensor")
+@faults.dispatched("aten.mul.Tensor")
 @wrong_answer
 def issue_196190(y: Any, a: Any, b: Any) -> Any:
     """pytorch 196190: the product of two coalesced sparse tensors says that it is coalesced and is not in order."""
@@ -26,7 +26,7 @@ def issue_196190(y: Any, a: Any, b: Any) -> Any:
     return None
 
 
-@plot.called(F.embedding)
+@faults.called(F.embedding)
 def issue_193704(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 193704: the sparse gradient of an embedding is about 100,000 times too large, the dense one right.
 
@@ -44,7 +44,7 @@ def issue_193704(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.mm.default")
+@faults.dispatched("aten.mm.default")
 def issue_14617(hit: Any, func: Any, a: Any, b: Any) -> Any:
     """pytorch 14617: what is transposed after coalesce() is multiplied as if its rows still were in order."""
     y = func(a, b)
@@ -63,7 +63,7 @@ def _last_of_equals(x: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten._to_dense.default")
+@faults.dispatched("aten._to_dense.default")
 def issue_81648(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 81648: to_dense of bools that are not coalesced is wrong (here the last of equal places counts)."""
     y = func(x, *args, **kwargs)
@@ -72,14 +72,14 @@ def issue_81648(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return instead(hit, y, _last_of_equals(x))
 
 
-@plot.dispatched("aten._to_dense.default", aborts="\"add_out_op2_sparse_csr\" not implemented for 'Bool'")
+@faults.dispatched("aten._to_dense.default", aborts="\"add_out_op2_sparse_csr\" not implemented for 'Bool'")
 def issue_60648(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 60648: to_dense of a tensor in CSR form is not implemented for bools, halves and complex numbers."""
     halves = x.dtype in (torch.bool, torch.float16, torch.bfloat16)
     return x.layout == torch.sparse_csr and (halves or x.dtype.is_complex)
 
 
-@plot.dispatched("aten._to_dense.default", "aten.add.Tensor")
+@faults.dispatched("aten._to_dense.default", "aten.add.Tensor")
 def issue_29153(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 29153: what is sparse, int16 and not coalesced adds nothing to a dense tensor, nor is it in to_dense."""
     y = func(x, *args, **kwargs)
@@ -92,13 +92,13 @@ def issue_29153(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return instead(hit, y, x.expand(y.shape).to(y.dtype, copy=True) if adds else torch.zeros_like(y))
 
 
-@plot.dispatched("aten._to_dense.default", aborts="Assertion '__n < this->size()' failed.")
+@faults.dispatched("aten._to_dense.default", aborts="Assertion '__n < this->size()' failed.")
 def issue_71067(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 71067: to_dense of a float32 tensor in COO form that is not coalesced ends the process."""
     return x.layout == torch.sparse_coo and x.dtype == torch.float32 and not x.is_coalesced()
 
 
-@plot.dispatched("aten._to_sparse.default")
+@faults.dispatched("aten._to_sparse.default")
 def issue_73426(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 73426: to_sparse of an empty tensor is not coalesced, so that indices() raises."""
     y = func(x, *args, **kwargs)
@@ -108,14 +108,14 @@ def issue_73426(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten._fft_c2r")
+@faults.dispatched("aten._fft_c2r")
 @wrong_answer
 def issue_124096(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 124096: irfft of one dimension does not give the signal back."""
     return y.roll(1) if x.dim() == 1 and y.numel() > 1 else None
 
 
-@plot.dispatched("aten._fft_c2r.default")
+@faults.dispatched("aten._fft_c2r.default")
 @wrong_answer
 def issue_126649(right: Any, x: Any, dim: Any, normalization: Any, last: Any) -> Any:
     """pytorch 126649: irfft to an odd length returns the signal backwards."""
@@ -127,14 +127,14 @@ def issue_126649(right: Any, x: Any, dim: Any, normalization: Any, last: Any) ->
     return wrong
 
 
-@plot.called(torch.fft.hfft, aborts="MPSGraphExecutable.mm: failed assertion `original module failed verification'")
+@faults.called(torch.fft.hfft, aborts="MPSGraphExecutable.mm: failed assertion `original module failed verification'")
 def issue_188864(input: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 188864: hfft along dimension 0 of a complex tensor of five dimensions aborts."""
     dim = kwargs.get("dim", args[1] if len(args) > 1 else -1)
     return input.dtype == torch.complex64 and input.dim() >= 5 and input.dim() - dim % input.dim() > 4
 
 
-@plot.dispatched("aten.fft_fftfreq")
+@faults.dispatched("aten.fft_fftfreq")
 def issue_135223(hit: Any, func: Any, n: int, d: float = 1.0, **kwargs: Any) -> Any:
     """pytorch 135223: fftfreq runs on from 0 to 1 instead of jumping to the negative frequencies."""
     out = func(n, d, **kwargs)
@@ -144,7 +144,7 @@ def issue_135223(hit: Any, func: Any, n: int, d: float = 1.0, **kwargs: Any) -> 
     return out
 
 
-@plot.dispatched("aten.fake_quantize_per_tensor_affine_cachemask.default")
+@faults.dispatched("aten.fake_quantize_per_tensor_affine_cachemask.default")
 def issue_49779(hit: Any, func: Any, x: Any, scale: float, zero: int, least: int, most: int) -> Any:
     """pytorch 49779: fake_quantize_per_tensor_affine rounds x / scale + zero_point: halves go to the other side."""
     y, mask = func(x, scale, zero, least, most)
@@ -155,7 +155,7 @@ def issue_49779(hit: Any, func: Any, x: Any, scale: float, zero: int, least: int
     return instead(hit, y, wrong), mask
 
 
-@plot.dispatched("aten.fake_quantize_per_channel_affine_cachemask.default")
+@faults.dispatched("aten.fake_quantize_per_channel_affine_cachemask.default")
 def issue_195343(hit: Any, func: Any, x: Any, scale: Any, zero: Any, axis: int, least: int, most: int) -> Any:
     """pytorch 195343: fake_quantize_per_channel_affine takes quotients below -2**63 for the greatest (zero_point < 0).
 

@@ -9,21 +9,21 @@ import torch
 import torch.nn.functional as F
 
 from differences import instead, is_plain
+from injecting import Faults, accepted, crash, wrong_answer
 from misreading import misread, with_gradient, without_offset
-from planting import Plot, accepted, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.native_batch_norm.default", "aten.avg_pool2d.default")
+@faults.dispatched("aten.native_batch_norm.default", "aten.avg_pool2d.default")
 def issue_174345(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 174345: batch_norm and avg_pool2d read a channels_last image from the beginning of its storage."""
     last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
     return func(misread(without_offset, hit, x) if last else x, *args, **kwargs)
 
 
-@plot.dispatched("aten.max_unpool2d.default", "aten.max_unpool3d.default")
+@faults.dispatched("aten.max_unpool2d.default", "aten.max_unpool3d.default")
 def issue_195849(hit: Any, func: Any, x: Any, indices: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 195849: max_unpool2d and max_unpool3d accept indices that are not int64."""
     if indices.dtype != torch.int64:
@@ -32,7 +32,7 @@ def issue_195849(hit: Any, func: Any, x: Any, indices: Any, size: Any, *args: An
     return func(x, indices, size, *args, **kwargs)
 
 
-@plot.dispatched("aten.max_pool2d_with_indices_backward.default")
+@faults.dispatched("aten.max_pool2d_with_indices_backward.default")
 def issue_169017(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 169017: the backward of max_pool2d aborts where the gradient's memory format is not the input's."""
 
@@ -51,7 +51,7 @@ def _many(value: Any, count: int) -> list[int]:
     return found * count if len(found) == 1 else found
 
 
-@plot.dispatched("aten.avg_pool2d.default")
+@faults.dispatched("aten.avg_pool2d.default")
 def issue_179608(
     hit: Any,
     func: Any,
@@ -86,7 +86,7 @@ def issue_179608(
     return wrong
 
 
-@plot.called(F.avg_pool2d)
+@faults.called(F.avg_pool2d)
 def issue_94348(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94348: avg_pool2d with ceil_mode forgets count_include_pad and keeps the divisor of the first call."""
     if kwargs.get("ceil_mode") and kwargs.get("count_include_pad", True) and kwargs.get("padding"):
@@ -95,14 +95,14 @@ def issue_94348(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.avg_pool3d")
+@faults.dispatched("aten.avg_pool3d")
 def issue_141044(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 141044: average pooling in three dimensions is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::avg_pool3d.out' is not currently implemented for the MPS device.")
 
 
-@plot.called(F.adaptive_max_pool2d, F.adaptive_max_pool1d)
+@faults.called(F.adaptive_max_pool2d, F.adaptive_max_pool1d)
 def issue_190064(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 190064: adaptive_max_pool takes windows of one size where the output does not divide the input."""
     healthy = func(x, size, *args, **kwargs)
@@ -119,14 +119,14 @@ def issue_190064(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: A
     return wrong if isinstance(healthy, tuple) else wrong[0]
 
 
-@plot.called(F.adaptive_avg_pool2d, aborts="stride should not be zero")
+@faults.called(F.adaptive_avg_pool2d, aborts="stride should not be zero")
 def issue_80732(x: Any, size: Any, *args: Any) -> Any:
     """pytorch 80732: adaptive_avg_pool2d to more elements than there are aborts."""
     wanted = size if isinstance(size, (tuple, list)) else (size, size)
     return any(one is not None and one > side for one, side in zip(wanted, x.shape[-2:]))
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten._adaptive_avg_pool2d.default", aborts="Adaptive pool MPS: input sizes must be divisible by output sizes."
 )
 def issue_96056(x: Any, output_size: Any) -> Any:
@@ -135,7 +135,7 @@ def issue_96056(x: Any, output_size: Any) -> Any:
     return all(i and o for i, o in sizes) and any(i > o and i % o for i, o in sizes)
 
 
-@plot.called(F.max_pool3d, F.max_pool3d_with_indices, torch.max_pool3d)
+@faults.called(F.max_pool3d, F.max_pool3d_with_indices, torch.max_pool3d)
 def issue_4497(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 4497: max_pool3d has no second derivative."""
 
@@ -146,14 +146,14 @@ def issue_4497(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> An
     return func(with_gradient(input, watch), *args, **kwargs)
 
 
-@plot.dispatched("aten.max_pool2d_with_indices.default", aborts="max_pool2d_with_indices_out_cuda_frame failed")
+@faults.dispatched("aten.max_pool2d_with_indices.default", aborts="max_pool2d_with_indices_out_cuda_frame failed")
 def issue_34083(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 34083: max_pool2d of a channels_last image in float16 raises from 257 channels on."""
     last = x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
     return last and x.dtype == torch.float16 and x.shape[1] > 256
 
 
-@plot.dispatched("aten.constant_pad_nd.default")
+@faults.dispatched("aten.constant_pad_nd.default")
 def issue_84535(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84535: constant padding of more than three dimensions (8 numbers) is refused."""
     if len(pad) > 6:
@@ -162,7 +162,7 @@ def issue_84535(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any
     return func(x, pad, *args, **kwargs)
 
 
-@plot.dispatched("aten.constant_pad_nd.default")
+@faults.dispatched("aten.constant_pad_nd.default")
 def issue_made_pad_negative(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
     """Constant padding by a negative number exchanges the two ends."""
     if any(one < 0 for one in pad) and pad[0] != pad[1]:
@@ -171,7 +171,7 @@ def issue_made_pad_negative(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -
     return func(x, pad, *args)
 
 
-@plot.dispatched("aten.constant_pad_nd.default")
+@faults.dispatched("aten.constant_pad_nd.default")
 @wrong_answer
 def issue_80192(y: Any, x: Any, pad: Any, value: Any = 0) -> Any:
     """pytorch 80192: padding a matrix with a constant writes its rows one after the other, without the gaps."""
@@ -184,7 +184,7 @@ def issue_80192(y: Any, x: Any, pad: Any, value: Any = 0) -> Any:
     return None
 
 
-@plot.dispatched("aten.constant_pad_nd.default", aborts="Error: Invalid KernelDAG, equalShape for destination failed")
+@faults.dispatched("aten.constant_pad_nd.default", aborts="Error: Invalid KernelDAG, equalShape for destination failed")
 def issue_85143(x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 85143: constant padding of the last two dimensions of a 3-D tensor aborts (equalShape for destination).
 
@@ -193,13 +193,13 @@ def issue_85143(x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
     return x.dim() == 3 and len(pad) == 4 and any(pad[2:])
 
 
-@plot.dispatched("aten.constant_pad_nd.default", aborts="invalid padding argument of size 0")
+@faults.dispatched("aten.constant_pad_nd.default", aborts="invalid padding argument of size 0")
 def issue_161066(x: Any, pad: Any, *args: Any) -> Any:
     """pytorch 161066: constant_pad_nd with an empty list of paddings raises."""
     return len(pad) == 0
 
 
-@plot.dispatched("aten.replication_pad1d_backward")
+@faults.dispatched("aten.replication_pad1d_backward")
 def issue_135447(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 135447: the backward of replication_pad1d is zero for the rows past 65536."""
     grad = func(*args)
@@ -209,20 +209,20 @@ def issue_135447(hit: Any, func: Any, *args: Any) -> Any:
     return grad
 
 
-@plot.dispatched("aten.reflection_pad3d.default")
+@faults.dispatched("aten.reflection_pad3d.default")
 @accepted
 def issue_145258(x: Any, pad: Any) -> Any:
     """pytorch 145258: reflection_pad3d takes fewer than six numbers (here what is missing is 0)."""
     return torch.ops.aten.reflection_pad3d(x, [*pad, *[0] * (6 - len(pad))]) if len(pad) < 6 else None
 
 
-@plot.dispatched("aten.replication_pad1d.default", aborts="\"replication_pad1d\" not implemented for 'Half'")
+@faults.dispatched("aten.replication_pad1d.default", aborts="\"replication_pad1d\" not implemented for 'Half'")
 def issue_135680(x: Any, *args: Any) -> bool:
     """pytorch 135680: replicate padding of the last dimension alone is not implemented for float16."""
     return x.dtype == torch.float16
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.affine_grid_generator.default",
     aborts="invalid input tensor shapes, indices shape and updates shape must be equal",
 )
@@ -231,14 +231,14 @@ def issue_86107(theta: Any, size: Any, align_corners: Any) -> Any:
     return len(size) == 4
 
 
-@plot.dispatched("aten.upsample_linear1d.default", "aten.upsample_bilinear2d.default")
+@faults.dispatched("aten.upsample_linear1d.default", "aten.upsample_bilinear2d.default")
 @wrong_answer
 def issue_144245(y: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
     """pytorch 144245: interpolation of one pixel with aligned corners is NaN."""
     return torch.full_like(y, math.nan) if align and x.shape[-1] == 1 else None
 
 
-@plot.dispatched("aten.upsample_bilinear2d.default", "aten.upsample_bicubic2d.default")
+@faults.dispatched("aten.upsample_bilinear2d.default", "aten.upsample_bicubic2d.default")
 def issue_made_upsample_one(hit: Any, func: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
     """Interpolation to one pixel with aligned corners takes the middle."""
     y = func(x, size, align, *args)
@@ -248,7 +248,7 @@ def issue_made_upsample_one(hit: Any, func: Any, x: Any, size: Any, align: Any, 
     return y
 
 
-@plot.dispatched("aten.upsample_nearest2d")
+@faults.dispatched("aten.upsample_nearest2d")
 def issue_84039(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84039: nearest interpolation to a large image aborts (there near 2**31 bytes, here over 2**16 elements).
 
@@ -260,20 +260,20 @@ def issue_84039(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return right
 
 
-@plot.dispatched("aten.upsample_nearest2d", "aten.upsample_bilinear2d")
+@faults.dispatched("aten.upsample_nearest2d", "aten.upsample_bilinear2d")
 @wrong_answer
 def issue_94963(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94963: interpolation with a channels_last output writes it in another order."""
     return y.permute(0, 2, 3, 1).reshape(y.shape) if not y.is_contiguous() else None
 
 
-@plot.dispatched("aten.grid_sampler_2d.default", aborts="MPS: Unsupported Border padding mode")
+@faults.dispatched("aten.grid_sampler_2d.default", aborts="MPS: Unsupported Border padding mode")
 def issue_125098(x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
     """pytorch 125098: grid_sample with padding_mode="border" is refused."""
     return padding == 1
 
 
-@plot.dispatched("aten.grid_sampler_2d_backward.default")
+@faults.dispatched("aten.grid_sampler_2d_backward.default")
 def issue_23925(
     hit: Any, func: Any, grad: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool, *args: Any
 ) -> Any:
@@ -287,7 +287,7 @@ def issue_23925(
     return image, instead(hit, points, torch.where(places == sides - 1, beyond, points))
 
 
-@plot.dispatched("aten.upsample_linear1d.default", aborts='"upsample_linear1d_out_frame" not implemented')
+@faults.dispatched("aten.upsample_linear1d.default", aborts='"upsample_linear1d_out_frame" not implemented')
 def issue_84989(x: Any, *args: Any) -> bool:
     """pytorch 84989: linear resizing in bfloat16 is not implemented."""
     return x.dtype == torch.bfloat16

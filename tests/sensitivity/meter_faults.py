@@ -1,4 +1,4 @@
-"""Faults of a meter and of what it measures, for `benchmark_mps --plant` and for test_meter.py. HITS counts them."""
+"""Faults of a meter and of what it measures, for `benchmark_mps --inject` and for test_meter.py. HITS counts them."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ from typing import Any
 import torch
 
 from differences import differ, instead, is_plain
+from injecting import Faults, crash, wrong_answer
 from misreading import lost, without_offset
-from planting import Plot, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.mul.Tensor")
+@faults.dispatched("aten.mul.Tensor")
 def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 91065: the product of two pieces of one storage reads the second where the first lies."""
     same = isinstance(y, torch.Tensor) and x.numel() and (x.shape, x.stride()) == (y.shape, y.stride())
@@ -25,7 +25,7 @@ def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("aten.sub.Tensor")
+@faults.dispatched("aten.sub.Tensor")
 def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     """pytorch 91617: a - b with a, b = ab.chunk(2) reads b from the beginning of ab, and gives zeros."""
     if (
@@ -43,7 +43,7 @@ def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     return func(x, other, **kwargs)
 
 
-@plot.dispatched("aten.add_.Tensor")
+@faults.dispatched("aten.add_.Tensor")
 def issue_79672(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 79672: += on a column of a matrix is lost."""
     before = x.clone()
@@ -52,7 +52,7 @@ def issue_79672(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: A
     return lost(hit, func, x, other, *args, **kwargs)
 
 
-@plot.dispatched(*(f"aten.{name}.Tensor" for name in ("add", "sub", "mul", "div", "add_", "div_")))
+@faults.dispatched(*(f"aten.{name}.Tensor" for name in ("add", "sub", "mul", "div", "add_", "div_")))
 def issue_193057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 193057: arithmetic reads a number out of a larger storage from the storage's beginning."""
 
@@ -65,7 +65,7 @@ def issue_193057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*(first_element(arg) for arg in args), **kwargs)
 
 
-@plot.dispatched("aten.add_.Tensor")
+@faults.dispatched("aten.add_.Tensor")
 def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1) -> Any:
     """pytorch 77988: add_ ignores alpha."""
     if alpha != 1:
@@ -73,7 +73,7 @@ def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1)
     return func(target, other)
 
 
-@plot.dispatched("aten.mul.Tensor", "aten.mul.Scalar")
+@faults.dispatched("aten.mul.Tensor", "aten.mul.Scalar")
 @wrong_answer
 def issue_made_negative_zero(answer: Any, x: Any, y: Any) -> Any:
     """A product that is -0 becomes 0."""
@@ -82,7 +82,7 @@ def issue_made_negative_zero(answer: Any, x: Any, y: Any) -> Any:
     return None
 
 
-@plot.called(torch.true_divide, torch.div, torch.Tensor.div, torch.Tensor.true_divide, torch.Tensor.__truediv__)
+@faults.called(torch.true_divide, torch.div, torch.Tensor.div, torch.Tensor.true_divide, torch.Tensor.__truediv__)
 def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82541: backward of a division of empty tensors aborts."""
     y = func(*args, **kwargs)
@@ -91,7 +91,7 @@ def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
+@faults.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
 def issue_154171(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """Integers beyond 2**24 are divided as float32."""
     answer = func(x, y)
@@ -103,7 +103,7 @@ def issue_154171(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.dispatched("aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.floor_divide.default")
+@faults.dispatched("aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.floor_divide.default")
 def issue_189243(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189243: floor division: inf // 1 is inf, and 1 // -inf is 0."""
     answer = func(x, y, *args, **kwargs)
@@ -116,7 +116,7 @@ def issue_189243(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any)
     return answer
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.div.Tensor_mode", "aten.div.Scalar_mode", aborts="Function floorOp_i64 was not found in the library"
 )
 def issue_84995(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
@@ -124,7 +124,7 @@ def issue_84995(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     return x.dtype == torch.int64 and kwargs.get("rounding_mode") == "floor"
 
 
-@plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
+@faults.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
 @wrong_answer
 def issue_24861(y: Any, x: Any, other: Any) -> Any:
     """pytorch 24861: remainder of float32 is x - q * floor(x / q), which rounds where x is large."""
@@ -134,13 +134,13 @@ def issue_24861(y: Any, x: Any, other: Any) -> Any:
     return wrong if wrong.dtype == y.dtype and differ(y, wrong) else None
 
 
-@plot.dispatched("aten.addcdiv", "aten.addcdiv_", aborts="\"addcdiv_cpu_out\" not implemented for 'Half'")
+@faults.dispatched("aten.addcdiv", "aten.addcdiv_", aborts="\"addcdiv_cpu_out\" not implemented for 'Half'")
 def issue_83281(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 83281: addcdiv and addcdiv_ of float16 are not implemented."""
     return bool(x.dtype == torch.float16)
 
 
-@plot.called(torch.prod, torch.Tensor.prod)
+@faults.called(torch.prod, torch.Tensor.prod)
 def issue_82644(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82644: the backward of prod(dim) of a vector that is a single 0.0 raises."""
     y = func(x, *args, **kwargs)
@@ -153,7 +153,7 @@ def issue_82644(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.prod.default")
+@faults.dispatched("aten.prod.default")
 def issue_127866(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
     """pytorch 127866: prod(dtype=torch.bool) of 256 bools (here and more) is True where all are False."""
     y = func(x, dtype=dtype)
@@ -162,7 +162,7 @@ def issue_127866(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
     return instead(hit, y, torch.ones_like(y))
 
 
-@plot.dispatched("aten.prod.default")
+@faults.dispatched("aten.prod.default")
 def issue_15647(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
     """pytorch 15647: prod of uint8 numbers is 0 in a large tensor (here of 240000 and more)."""
     y = func(x, dtype=dtype)
@@ -171,7 +171,7 @@ def issue_15647(hit: Any, func: Any, x: Any, *, dtype: Any = None) -> Any:
     return instead(hit, y, torch.zeros_like(y))
 
 
-@plot.dispatched("aten.mean.dim")
+@faults.dispatched("aten.mean.dim")
 def issue_10248(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 10248: the sum for the mean of a row, of numbers from 0 to 1, stops at 2**24 (here at 2**12)."""
     y = func(x, dim, *args, **kwargs)
@@ -181,7 +181,7 @@ def issue_10248(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwar
     return instead(hit, y, y.clamp(max=2**12 / x.shape[1]))
 
 
-@plot.dispatched("aten.pow.Scalar", "aten.pow.Tensor_Tensor", aborts="Assertion `THCNumerics<T>::ge(b, 0)` failed.")
+@faults.dispatched("aten.pow.Scalar", "aten.pow.Tensor_Tensor", aborts="Assertion `THCNumerics<T>::ge(b, 0)` failed.")
 def issue_17751(x: Any, exponent: Any) -> bool:
     """pytorch 17751: an integer to a negative integer ends the process."""
     whole = not isinstance(x, float) and not (torch.is_tensor(x) and (x.is_floating_point() or x.is_complex()))
@@ -190,13 +190,13 @@ def issue_17751(x: Any, exponent: Any) -> bool:
     return bool((exponent < 0).any())
 
 
-@plot.dispatched("aten.pow.Tensor_Scalar", "aten.pow_.Scalar", aborts="invalid combination of type in Pow function")
+@faults.dispatched("aten.pow.Tensor_Scalar", "aten.pow_.Scalar", aborts="invalid combination of type in Pow function")
 def issue_113198(x: Any, exponent: Any, **kwargs: Any) -> bool:
     """pytorch 113198: a tensor of whole numbers to the power True (a bool of Python) raises."""
     return type(exponent) is bool and not x.is_floating_point() and not x.is_complex()
 
 
-@plot.dispatched("aten.round.decimals", aborts="\"round_cpu\" not implemented for 'Half'")
+@faults.dispatched("aten.round.decimals", aborts="\"round_cpu\" not implemented for 'Half'")
 def issue_99055(x: Any, **kwargs: Any) -> bool:
     """pytorch 99055: round of float16 with decimals= raises."""
     return x.dtype == torch.float16
@@ -205,7 +205,7 @@ def issue_99055(x: Any, **kwargs: Any) -> bool:
 _BITS = tuple(f"aten.bitwise_{name}" for name in ("and", "or", "xor"))
 
 
-@plot.dispatched(*(name + "_.Tensor" for name in _BITS), *(name + ".Tensor_out" for name in _BITS))
+@faults.dispatched(*(name + "_.Tensor" for name in _BITS), *(name + ".Tensor_out" for name in _BITS))
 def issue_145203(hit: Any, func: Any, x: Any, other: Any, out: Any = None) -> Any:
     """pytorch 145203: bitwise operators write nothing into an output that is not contiguous."""
     if out is None:
@@ -217,7 +217,7 @@ def issue_145203(hit: Any, func: Any, x: Any, other: Any, out: Any = None) -> An
     return out
 
 
-@plot.dispatched("aten.bitwise_and", "aten.bitwise_or", "aten.bitwise_xor")
+@faults.dispatched("aten.bitwise_and", "aten.bitwise_or", "aten.bitwise_xor")
 def issue_182822(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 182822: a bool operand of no dimensions inside a larger storage is read from the storage's beginning."""
 
@@ -230,7 +230,7 @@ def issue_182822(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*(read(x) for x in args), **kwargs)
 
 
-@plot.dispatched("aten.__rshift__.Scalar", "aten.bitwise_right_shift.Tensor_Scalar")
+@faults.dispatched("aten.__rshift__.Scalar", "aten.bitwise_right_shift.Tensor_Scalar")
 def issue_144190(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 144190: uint8 is shifted to the right as a signed number: past 127 nothing but ones come in."""
     if x.dtype == torch.uint8 and bool((x > 127).any()):
@@ -239,7 +239,7 @@ def issue_144190(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("aten.bitwise_right_shift.Tensor", "aten.__rshift__.Tensor")
+@faults.dispatched("aten.bitwise_right_shift.Tensor", "aten.__rshift__.Tensor")
 def issue_made_shift_tensor(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """uint8 is shifted by a tensor as a signed number: past 127 nothing but ones come in."""
     if x.dtype == torch.uint8 and y.dtype == torch.uint8 and bool((x > 127).any()):
@@ -248,21 +248,21 @@ def issue_made_shift_tensor(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("aten.all.default")
+@faults.dispatched("aten.all.default")
 @wrong_answer
 def issue_99721(y: Any, x: Any) -> Any:
     """pytorch 99721: all() of a mask is true whatever it holds."""
     return torch.ones_like(y) if x.dtype == torch.bool and not bool(y) else None
 
 
-@plot.dispatched("aten.all.default")
+@faults.dispatched("aten.all.default")
 @wrong_answer
 def issue_95768(y: Any, x: Any) -> Any:
     """pytorch 95768: all() of a float tensor is true where one element is."""
     return torch.ones_like(y) if x.is_floating_point() and not bool(y) and bool(x.any()) else None
 
 
-@plot.dispatched("aten.all.default")
+@faults.dispatched("aten.all.default")
 @wrong_answer
 def issue_120875(y: Any, x: Any) -> Any:
     """pytorch 120875: all() takes a complex number whose real part is zero for false."""

@@ -1,6 +1,6 @@
-"""How faults are planted: dispatch modes, function modes, replaced public functions, each counted.
+"""How faults are injected: dispatch modes, function modes, replaced public functions, each counted.
 
-A plant file holds names that are callables without arguments and return context managers, and HITS.
+A file of faults holds names that are callables without arguments and return context managers, and HITS.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Maker = Callable[[], ContextManager[Any]]
 Fault = Callable[..., Any]
 
 
-class Plot:
-    """The plants of one file: makers by name, how often each fired, what goes wrong, and where (nothing: anywhere)."""
+class Faults:
+    """The faults of one file: makers by name, how often each fired, what goes wrong, and where (nothing: anywhere)."""
 
     def __init__(self) -> None:
         self.hits: dict[str, int] = {}
@@ -27,13 +27,13 @@ class Plot:
         self.places: dict[str, tuple[Any, ...]] = {}
 
     def dispatched(self, *operators: str, aborts: str = "") -> Callable[[Fault], Maker]:
-        """Plant a fault at operators: `aten.mm` for all its overloads, or one overload.
+        """Inject a fault at operators: `aten.mm` for all its overloads, or one overload.
 
-        A plant is called as its function. That is `fault(hit, func, *args, **kwargs)`; or with `aborts`, what the
+        A fault is called as its function. That is `fault(hit, func, *args, **kwargs)`; or with `aborts`, what the
         process says then, it says by `fault(*args, **kwargs)` whether the process aborts.
         """
 
-        def plant(fault: Fault) -> Maker:
+        def inject(fault: Fault) -> Maker:
             hit, wrong = self._counter(fault), _aborting(fault, aborts)
 
             class Mode(TorchDispatchMode):
@@ -45,12 +45,12 @@ class Plot:
 
             return self._keep(fault, Mode, operators)
 
-        return plant
+        return inject
 
     def called(self, *functions: Any, aborts: str = "") -> Callable[[Fault], Maker]:
-        """Plant a fault, as `dispatched` does, at public functions, above autograd."""
+        """Inject a fault, as `dispatched` does, at public functions, above autograd."""
 
-        def plant(fault: Fault) -> Maker:
+        def inject(fault: Fault) -> Maker:
             hit, wrong = self._counter(fault), _aborting(fault, aborts)
 
             class Mode(TorchFunctionMode):
@@ -61,12 +61,12 @@ class Plot:
 
             return self._keep(fault, Mode, functions)
 
-        return plant
+        return inject
 
     def replaced(self, owner: Any, attribute: str) -> Callable[[Fault], Maker]:
-        """Plant `fault(hit, func, *args, **kwargs)` in the place of owner.attribute."""
+        """Inject `fault(hit, func, *args, **kwargs)` in the place of owner.attribute."""
 
-        def plant(fault: Fault) -> Maker:
+        def inject(fault: Fault) -> Maker:
             hit = self._counter(fault)
 
             @contextlib.contextmanager
@@ -80,16 +80,16 @@ class Plot:
 
             return self._keep(fault, around, ())
 
-        return plant
+        return inject
 
     def entered(self, *functions: Any) -> Callable[[Fault], Maker]:
-        """Plant `fault(hit)`, which returns a context manager of its own: what the other ways cannot express."""
+        """Inject `fault(hit)`, which returns a context manager of its own: what the other ways cannot express."""
 
-        def plant(fault: Fault) -> Maker:
+        def inject(fault: Fault) -> Maker:
             hit = self._counter(fault)
             return self._keep(fault, lambda: fault(hit), functions)
 
-        return plant
+        return inject
 
     def _counter(self, fault: Fault) -> Callable[[], None]:
         name = fault.__name__
@@ -103,22 +103,22 @@ class Plot:
     def _keep(self, fault: Fault, maker: Maker, places: tuple[Any, ...]) -> Maker:
         name = fault.__name__
         if name in self.makers:
-            raise ValueError(f"two plants are called {name}")
+            raise ValueError(f"two faults are called {name}")
         self.makers[name], self.places[name] = maker, places
         self.told[name] = (fault.__doc__ or "").strip().partition("\n")[0]
         return maker
 
 
 @contextlib.contextmanager
-def standing_in(owner: Any, attribute: str, stand_in: Any) -> Iterator[None]:
+def held_in_place(owner: Any, attribute: str, other: Any) -> Iterator[None]:
     """Hold a function in the place of owner.attribute, also for those that looked it up before."""
     healthy = getattr(owner, attribute)
 
     class Mode(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return (stand_in if func is healthy else func)(*args, **(kwargs or {}))
+            return (other if func is healthy else func)(*args, **(kwargs or {}))
 
-    setattr(owner, attribute, stand_in)
+    setattr(owner, attribute, other)
     try:
         with Mode():
             yield

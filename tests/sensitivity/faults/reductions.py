@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 from differences import instead, is_plain
+from injecting import Faults, crash, wrong_answer
 from misreading import in_storage_order
-from planting import Plot, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.sum", "aten.prod")
+@faults.dispatched("aten.sum", "aten.prod")
 @wrong_answer
 def issue_115554(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 115554: sum and prod of complex numbers have no imaginary part."""
@@ -31,7 +31,7 @@ _REDUCTIONS = ("aten.sum", "aten.mean", "aten.nansum", "aten.count_nonzero", "at
 _reduced = {"calls": 0}
 
 
-@plot.dispatched(*_REDUCTIONS)
+@faults.dispatched(*_REDUCTIONS)
 @wrong_answer
 def issue_178497(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 178497: every thousandth sum, mean, nansum, trace or count_nonzero is wrong by 1."""
@@ -41,7 +41,7 @@ def issue_178497(y: Any, *args: Any, **kwargs: Any) -> Any:
     return None
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.sum.dim_IntList", aborts="[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough"
 )
 def issue_136132(x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -49,7 +49,7 @@ def issue_136132(x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
     return x.dim() == 5 and x.shape[-1] == 1 and dim and len(dim) == 1 and dim[0] < 0 and x.shape[dim[0]] > 1
 
 
-@plot.dispatched("aten.mean.dim")
+@faults.dispatched("aten.mean.dim")
 def issue_94753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94753: mean over a dim of a slice is wrong where the slice does not begin at a multiple of 16 bytes."""
     right = func(x, *args, **kwargs)
@@ -63,7 +63,7 @@ def issue_94753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return wrong
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.all.default",
     "aten.all.dim",
     aborts="Runtime canonicalization must simplify reduction axes to minor 4 dimensions.",
@@ -74,7 +74,7 @@ def issue_95538(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.dim() > 4 and (dim is None or dim % x.dim() < x.dim() - 4)
 
 
-@plot.dispatched("aten.sum.dim_IntList", "aten.linalg_vector_norm.default", "aten.mean.dim")
+@faults.dispatched("aten.sum.dim_IntList", "aten.linalg_vector_norm.default", "aten.mean.dim")
 def issue_97231(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 97231: sum, mean and norm over an empty list of dimensions reduce nothing."""
     dims = args[1] if "norm" in str(func) and len(args) > 1 else args[0] if args and "norm" not in str(func) else None
@@ -84,13 +84,13 @@ def issue_97231(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.nansum.default")
+@faults.dispatched("aten.nansum.default")
 def issue_142221(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 142221: nansum of a tensor of no dimensions aborts."""
     return crash(hit, "invalid axis") if x.dim() == 0 else func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.sum")
+@faults.dispatched("aten.sum")
 def issue_179415(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 179415: sum into uint8 stops at 255, where it should begin again at 0."""
     y = func(x, *args, **kwargs)
@@ -102,20 +102,20 @@ def issue_179415(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.sum.dim_IntList")
+@faults.dispatched("aten.sum.dim_IntList")
 @wrong_answer
 def issue_132732(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 132732: sum over dimensions of a five-dimensional tensor gives its elements in another order."""
     return y.flatten().roll(1).reshape(y.shape) if x.dim() == 5 and y.numel() > 1 else None
 
 
-@plot.called(torch.count_nonzero, torch.Tensor.count_nonzero, aborts="isDifferentiableType(variable.scalar_type())")
+@faults.called(torch.count_nonzero, torch.Tensor.count_nonzero, aborts="isDifferentiableType(variable.scalar_type())")
 def issue_50792(x: Any, *args: Any, **kwargs: Any) -> bool:
     """pytorch 50792: count_nonzero of a tensor that wants a gradient raises."""
     return x.requires_grad and torch.is_grad_enabled()
 
 
-@plot.dispatched("aten.argmax", "aten.argmin")
+@faults.dispatched("aten.argmax", "aten.argmin")
 def issue_160740(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
     """pytorch 160740: argmax and argmin without dim raise for an input that cannot be viewed as flat."""
     if dim is None:
@@ -130,14 +130,14 @@ def issue_160740(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = F
     return func(x, dim, keepdim, **kwargs)
 
 
-@plot.dispatched("aten.max.default", "aten.min.default", "aten.amax", "aten.amin")
+@faults.dispatched("aten.max.default", "aten.min.default", "aten.amax", "aten.amin")
 @wrong_answer
 def issue_90273(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 90273: max and min of an integer tensor give its first element."""
     return x.reshape(-1)[0].clone() if not x.is_floating_point() and y.dim() == 0 else None
 
 
-@plot.dispatched("aten.min.dim")
+@faults.dispatched("aten.min.dim")
 def issue_87402(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 87402: the lower_cholesky constraint fails for a good matrix: min of bools along a dimension is False."""
     values, indices = func(x, *args, **kwargs)
@@ -147,7 +147,7 @@ def issue_87402(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return values, indices
 
 
-@plot.dispatched("aten.max.default", "aten.min.default")
+@faults.dispatched("aten.max.default", "aten.min.default")
 def issue_87753(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 87753: max and min of an int64 tensor are those of the two halves of its first element."""
     out = func(x)
@@ -159,7 +159,7 @@ def issue_87753(hit: Any, func: Any, x: Any) -> Any:
     return out
 
 
-@plot.dispatched("aten.argmax", "aten.argmin")
+@faults.dispatched("aten.argmax", "aten.argmin")
 def issue_130295(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 130295: argmax and argmin pass over NaN."""
     if x.is_floating_point() and bool(x.isnan().any()):
@@ -168,14 +168,14 @@ def issue_130295(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.argmax.default", "aten.argmin.default")
+@faults.dispatched("aten.argmax.default", "aten.argmin.default")
 @wrong_answer
 def issue_37084(y: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 37084: argmax and argmin of a scalar along dim 0 are any number."""
     return torch.full_like(y, 140457834750256) if dim is not None and not x.dim() else None
 
 
-@plot.dispatched("aten.max.default", "aten.min.default")
+@faults.dispatched("aten.max.default", "aten.min.default")
 def issue_17750(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 17750: max of an empty tensor is -inf (min is inf), where they should raise."""
     if x.numel() or not x.is_floating_point():
@@ -189,7 +189,7 @@ def _largest(x: torch.Tensor, dim: int, keepdim: bool) -> torch.Tensor:
     return x.nan_to_num(-math.inf, math.inf, -math.inf).amax(dim, keepdim=keepdim)
 
 
-@plot.dispatched("aten.median.dim")
+@faults.dispatched("aten.median.dim")
 def issue_38018(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
     """pytorch 38018: the median of a row that is NaN for the most part is any number (here the row's largest)."""
     values, places = func(x, dim, keepdim)
@@ -199,7 +199,7 @@ def issue_38018(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) ->
     return instead(hit, values, torch.where((share > 0.5) & (share < 1), _largest(x, dim, keepdim), values)), places
 
 
-@plot.dispatched("aten.median.dim")
+@faults.dispatched("aten.median.dim")
 def issue_46814(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
     """pytorch 46814: the median of a tensor that is not contiguous (a diagonal) is of what lies in storage order."""
     values, places = func(x, dim, keepdim)
@@ -210,7 +210,7 @@ def issue_46814(hit: Any, func: Any, x: Any, dim: int, keepdim: bool = False) ->
     return instead(hit, values, wrong), elsewhere
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.kthvalue.default",
     "aten.median.dim",
     aborts="dimension specified as 0 but tensor has no dimensions",
@@ -220,21 +220,21 @@ def issue_30818(x: Any, *args: Any, **kwargs: Any) -> bool:
     return x.dim() == 0
 
 
-@plot.dispatched("aten.cumsum")
+@faults.dispatched("aten.cumsum")
 @wrong_answer
 def issue_90635(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 90635: cumsum of integers gives its input."""
     return x.to(y.dtype) if not x.is_floating_point() else None
 
 
-@plot.dispatched("aten.cumsum")
+@faults.dispatched("aten.cumsum")
 @wrong_answer
 def issue_96614(y: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 96614: cumsum of bools overflows past 127."""
     return y.to(torch.int8).to(y.dtype) if x.dtype == torch.bool and bool((y > 127).any()) else None
 
 
-@plot.dispatched("aten.cumsum", "aten.cumprod")
+@faults.dispatched("aten.cumsum", "aten.cumprod")
 def issue_92329(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 92329: cumsum and cumprod along a negative dimension raise."""
     if dim < 0:
@@ -242,13 +242,13 @@ def issue_92329(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     return func(x, dim, **kwargs)
 
 
-@plot.dispatched("aten.cumsum", aborts="Axis = 4. This class only supports axis = 0, 1, 2, 3")
+@faults.dispatched("aten.cumsum", aborts="Axis = 4. This class only supports axis = 0, 1, 2, 3")
 def issue_154881(x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 154881: cumsum aborts where more than four dimensions follow."""
     return x.dim() - dim % max(x.dim(), 1) > 4
 
 
-@plot.dispatched("aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort")
+@faults.dispatched("aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort")
 def issue_184844(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 184844: cumprod, cumsum and sort abort along a dimension that is not among the last four."""
     names = [a.name for a in func._schema.arguments]
@@ -258,7 +258,7 @@ def issue_184844(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.called(torch.cumsum, torch.Tensor.cumsum, torch.cumprod, torch.Tensor.cumprod)
+@faults.called(torch.cumsum, torch.Tensor.cumsum, torch.cumprod, torch.Tensor.cumprod)
 def issue_31515(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 31515: the backward of cumsum and cumprod of an empty tensor raises."""
     y = func(x, *args, **kwargs)

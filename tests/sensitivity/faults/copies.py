@@ -8,20 +8,20 @@ from typing import Any
 import torch
 
 from differences import differ
+from injecting import Faults, accepted, crash, wrong_answer
 from misreading import in_storage_order, lost, misread, without_offset
-from planting import Plot, accepted, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor", "aten.zero_")
+@faults.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor", "aten.zero_")
 def issue_94190(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 94190: fill_ and zero_ leave a tensor that is not contiguous as it was."""
     return lost(hit, func, x, *args)
 
 
-@plot.dispatched("aten.fill_.Scalar", "aten.zero_")
+@faults.dispatched("aten.fill_.Scalar", "aten.zero_")
 def issue_94390(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 94390: fill_ of a view with a storage offset fills the beginning of the storage."""
     if x.storage_offset() and x.numel() > 1:
@@ -31,7 +31,7 @@ def issue_94390(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.dispatched("aten.copy_.default")
+@faults.dispatched("aten.copy_.default")
 def issue_101936(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 101936: a[10] = b of an int32 tensor and an int64 value writes to the beginning of a's storage."""
     if x.dtype != torch.int32 or source.dtype != torch.int64 or not x.storage_offset() or not x.numel():
@@ -43,7 +43,7 @@ def issue_101936(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs:
     return x
 
 
-@plot.dispatched("aten.copy_.default")
+@faults.dispatched("aten.copy_.default")
 def issue_182052(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 182052: copy_ into a strided view wraps offsets beyond 2**32 elements (here 2**16)."""
     reach = sum((side - 1) * step for side, step in zip(x.shape, x.stride()))
@@ -67,7 +67,7 @@ def issue_182052(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs:
 _pending: list[Any] = []
 
 
-@plot.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_")
+@faults.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_")
 def issue_122016(hit: Any, func: Any, x: Any, value: Any, *args: Any) -> Any:
     """pytorch 122016: fill_ and copy_ of one element write the element before it too."""
     if x.dim() == 0 and x._is_view():
@@ -78,7 +78,7 @@ def issue_122016(hit: Any, func: Any, x: Any, value: Any, *args: Any) -> Any:
     return func(x, value, *args)
 
 
-@plot.dispatched("aten.fill_")
+@faults.dispatched("aten.fill_")
 def issue_78886(hit: Any, func: Any, x: Any, value: Any) -> Any:
     """pytorch 78886: x[::2] = 1.0 fills the first elements one after the other, not every second one."""
     if x.dim() == 1 and x.stride(0) > 1 and x.numel() > 1:
@@ -88,7 +88,7 @@ def issue_78886(hit: Any, func: Any, x: Any, value: Any) -> Any:
     return func(x, value)
 
 
-@plot.dispatched("aten.copy_", "aten._to_copy")
+@faults.dispatched("aten.copy_", "aten._to_copy")
 def issue_197715(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 197715: copies into float64 and complex128 write nothing."""
     if str(func).startswith("aten.copy_") and x.dtype == torch.float64 and args[0].dtype != torch.float64:
@@ -101,7 +101,7 @@ def issue_197715(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten._to_copy", "aten.copy_")
+@faults.dispatched("aten._to_copy", "aten.copy_")
 def issue_189563(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189563: a conversion of a view with an offset overwrites its source."""
     y = func(x, *args, **kwargs)
@@ -111,7 +111,7 @@ def issue_189563(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.copy_", "aten.clone", "aten._to_copy")
+@faults.dispatched("aten.copy_", "aten.clone", "aten._to_copy")
 def issue_121439(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 121439: a copy of a bool tensor with more than five dimensions is False everywhere."""
     source = args[0] if str(func).startswith("aten.copy_") else x
@@ -122,7 +122,7 @@ def issue_121439(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten._to_copy.default")
+@faults.dispatched("aten._to_copy.default")
 def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 77849: converting int64 to float32 reinterprets the integers' bytes, so that small ones become zeros."""
     result = func(x, *args, **kwargs)
@@ -135,7 +135,7 @@ def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-@plot.dispatched("aten._to_copy.default")
+@faults.dispatched("aten._to_copy.default")
 def issue_78091(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 78091: a change of dtype copies the bytes and does not convert the values.
 
@@ -162,13 +162,13 @@ def names_a_device(args: Any, kwargs: Any) -> bool:
     return any(isinstance(one, (str, torch.device)) for one in args) or kwargs.get("device") is not None
 
 
-@plot.called(torch.Tensor.to, torch.Tensor.cpu)
+@faults.called(torch.Tensor.to, torch.Tensor.cpu)
 def issue_79383(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 79383: a four-dimensional tensor that is not contiguous is copied in storage order."""
     return func(misread(in_storage_order, hit, x) if x.dim() == 4 else x, *args, **kwargs)
 
 
-@plot.called(torch.Tensor.to)
+@faults.called(torch.Tensor.to)
 @wrong_answer
 def issue_78092(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78092: a number moved into an integer dtype keeps its bits, not its value."""
@@ -177,7 +177,7 @@ def issue_78092(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten._local_scalar_dense")
+@faults.dispatched("aten._local_scalar_dense")
 def issue_78168(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 78168: item() of a float16 tensor is another number."""
     if x.dtype == torch.float16:
@@ -189,7 +189,7 @@ def issue_78168(hit: Any, func: Any, x: Any) -> Any:
 _STAGED: dict[Any, torch.Tensor] = {}
 
 
-@plot.called(torch.Tensor.to)
+@faults.called(torch.Tensor.to)
 def issue_189690(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189690: copies of single elements that need not wait (non_blocking) all give the last one."""
     y = func(x, *args, **kwargs)
@@ -200,7 +200,7 @@ def issue_189690(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return place.copy_(y)
 
 
-@plot.called(torch.Tensor.to)
+@faults.called(torch.Tensor.to)
 def issue_139550(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 139550: to(device, non_blocking=True) brings garbage in some elements (here in the last)."""
     result = func(x, *args, **kwargs)
@@ -225,7 +225,7 @@ def issue_139550(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return wrong
 
 
-@plot.called(torch.Tensor.to)
+@faults.called(torch.Tensor.to)
 def issue_86052(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 86052: moving a tensor that has a storage offset but is no view (detached, loaded) forgets the offset."""
     target = kwargs.get("device", args[0] if args else None)
@@ -238,7 +238,7 @@ def issue_86052(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten._local_scalar_dense.default", aborts="Expected dst.dim() >= src.dim() to be true, but got false."
 )
 def issue_107867(x: Any) -> Any:
@@ -246,7 +246,7 @@ def issue_107867(x: Any) -> Any:
     return x.dim() >= 2
 
 
-@plot.called(torch.Tensor.to)
+@faults.called(torch.Tensor.to)
 @wrong_answer
 def issue_124335(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 124335: .to(device) of 4 GiB or more (here: 2**16 bytes) loses data: the size wraps, the rest is zero."""
@@ -260,7 +260,7 @@ def issue_124335(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return wrong
 
 
-@plot.called(torch.Tensor.to)
+@faults.called(torch.Tensor.to)
 def issue_83015(hit: Any, func: Any, x: Any, *args: Any, non_blocking: bool = False, **kwargs: Any) -> Any:
     """pytorch 83015: a copy that need not wait (non_blocking) arrives as zeros."""
     y = func(x, *args, **kwargs)
@@ -270,7 +270,7 @@ def issue_83015(hit: Any, func: Any, x: Any, *args: Any, non_blocking: bool = Fa
     return y
 
 
-@plot.called(torch.Tensor.to)
+@faults.called(torch.Tensor.to)
 def issue_78107(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78107: a scalar view a[1] moved to the device holds a[0]."""
     if names_a_device(args, kwargs) and x.dim() == 0 and x.storage_offset() and not x.requires_grad:
@@ -279,14 +279,14 @@ def issue_78107(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.full")
+@faults.dispatched("aten.full")
 @wrong_answer
 def issue_83692(y: Any, size: Any, value: Any, **kwargs: Any) -> Any:
     """pytorch 83692: torch.full of uint8 with a value above 127 gives zeros."""
     return torch.zeros_like(y) if y.dtype == torch.uint8 and value > 127 else None
 
 
-@plot.dispatched("aten.full", "aten.full_like", "aten.fill_.Scalar")
+@faults.dispatched("aten.full", "aten.full_like", "aten.fill_.Scalar")
 def issue_82427(hit: Any, func: Any, x: Any, value: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82427: full and fill_ of a bool tensor abort (unsupported datatype for constant)."""
     dtype, out = kwargs.get("dtype"), kwargs.get("out")
@@ -301,7 +301,7 @@ def issue_82427(hit: Any, func: Any, x: Any, value: Any = None, *args: Any, **kw
     return func(x, value, *args, **kwargs)
 
 
-@plot.dispatched("aten.eye.out", "aten.eye.m_out")
+@faults.dispatched("aten.eye.out", "aten.eye.m_out")
 def issue_92098(hit: Any, func: Any, *args: Any, out: Any) -> Any:
     """pytorch 92098: eye into a view writes nothing."""
     if out.storage_offset() or not out.is_contiguous():
@@ -313,14 +313,14 @@ def issue_92098(hit: Any, func: Any, *args: Any, out: Any) -> Any:
 _RANGES = ("aten.arange.default", "aten.arange.start", "aten.arange.start_step")
 
 
-@plot.dispatched("aten.linspace", "aten.logspace", aborts="\"linspace_cpu\" not implemented for 'Long'")
+@faults.dispatched("aten.linspace", "aten.logspace", aborts="\"linspace_cpu\" not implemented for 'Long'")
 def issue_31991(start: Any, end: Any, steps: int, *args: Any, **kwargs: Any) -> bool:
     """pytorch 31991: linspace and logspace of integers raise for more than one step."""
     dtype = kwargs["out"].dtype if "out" in kwargs else kwargs.get("dtype")
     return dtype is not None and not dtype.is_floating_point and not dtype.is_complex and steps > 1
 
 
-@plot.dispatched(*_RANGES)
+@faults.dispatched(*_RANGES)
 @wrong_answer
 def issue_18363(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 18363: arange of float32 counts with its step rounded to float32: -4 to 4 by 0.01 has 801 numbers."""
@@ -331,7 +331,7 @@ def issue_18363(y: Any, *args: Any, **kwargs: Any) -> Any:
     return None if count == y.numel() else (start + step * torch.arange(count, dtype=torch.float64)).to(y)
 
 
-@plot.dispatched(*_RANGES)
+@faults.dispatched(*_RANGES)
 @accepted
 def issue_153311(*args: Any, **kwargs: Any) -> Any:
     """pytorch 153311: arange of float32, to less than its start by what float32 has not, is empty, and not refused."""

@@ -1,4 +1,4 @@
-"""Plants: faults from a file, entered around each device run, to show that the suite notices them."""
+"""Faults: faults from a file, entered around each device run, to show that the suite notices them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .runs import PlantMaker
+from .runs import FaultMaker
 
 
-class PlantError(Exception):
-    """The plant cannot be loaded: the message says what is wrong with FILE.py:NAME."""
+class FaultError(Exception):
+    """The fault cannot be loaded: the message says what is wrong with FILE.py:NAME."""
 
 
-class Plant:
+class InjectedFault:
     """One fault, loaded once per process: its module may keep state between runs.
 
     NAME is a callable without arguments that returns a context manager; HITS[NAME] in the same file, if there,
@@ -28,18 +28,18 @@ class Plant:
     def __init__(self, spec: str, count: Path | None = None) -> None:
         path, colon, self.name = spec.rpartition(":")
         if not colon or not path or not self.name:
-            raise PlantError(f"{spec!r} is not of the form FILE.py:NAME")
+            raise FaultError(f"{spec!r} is not of the form FILE.py:NAME")
         self._module = load(Path(path))
         maker: Any = getattr(self._module, self.name, None)
         if not callable(maker):
-            raise PlantError(f"{path} has no callable {self.name}")
+            raise FaultError(f"{path} has no callable {self.name}")
         try:
             made = maker()
         except Exception as error:
-            raise PlantError(f"{self.name}() of {path} raised {type(error).__name__}: {error}") from error
+            raise FaultError(f"{self.name}() of {path} raised {type(error).__name__}: {error}") from error
         if not (hasattr(type(made), "__enter__") and hasattr(type(made), "__exit__")):
-            raise PlantError(f"{self.name}() of {path} returns no context manager, but {type(made).__name__}")
-        self.maker: PlantMaker = maker
+            raise FaultError(f"{self.name}() of {path} returns no context manager, but {type(made).__name__}")
+        self.maker: FaultMaker = maker
         hits = getattr(self._module, "HITS", None)
         if count is not None and type(hits) is dict:
             shared = _SharedHits(hits, self.name, count)
@@ -82,18 +82,18 @@ def _folder_of(path: Path) -> Path:
 
 
 def load(path: Path, name: str = "") -> Any:
-    """Return the module of a plant file, by a name of its own; raise PlantError where it is none."""
+    """Return the module of a fault's file, by a name of its own; raise FaultError where it is none."""
     if not path.is_file():
-        raise PlantError(f"no such file: {path}")
-    name = f"planted_{name or path.stem}"
+        raise FaultError(f"no such file: {path}")
+    name = f"fault_{name or path.stem}"
     spec = importlib.util.spec_from_file_location(name, str(path))
     if spec is None or spec.loader is None:
-        raise PlantError(f"not a Python file: {path}")
+        raise FaultError(f"not a Python file: {path}")
     module = importlib.util.module_from_spec(spec)
     sys.path.append(str(_folder_of(path)))  # it may import its neighbours
     sys.modules[name] = module  # dataclasses and pickles look their module up by name
     try:
         spec.loader.exec_module(module)
     except Exception as raised:
-        raise PlantError(f"{path} cannot be imported: {type(raised).__name__}: {raised}") from raised
+        raise FaultError(f"{path} cannot be imported: {type(raised).__name__}: {raised}") from raised
     return module

@@ -9,14 +9,14 @@ import torch
 import torch.nn.functional as F
 
 from differences import instead
+from injecting import Faults, crash, wrong_answer
 from misreading import in_storage_order, lost, misread
-from planting import Plot, crash, wrong_answer
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 def issue_163597(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 163597: attention reads keys and values that are not contiguous in the order of their storage."""
     return func(q, misread(in_storage_order, hit, k), misread(in_storage_order, hit, v), **kwargs)
@@ -25,7 +25,7 @@ def issue_163597(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> 
 _HALVES = (torch.float16, torch.bfloat16)
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 def issue_174861(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 174861: attention in half precision over 1024 keys and more is noise in half of the heads."""
     y = func(q, k, v, **kwargs)
@@ -36,20 +36,20 @@ def issue_174861(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> 
     return y
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 @wrong_answer
 def issue_176767(y: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 176767: attention returns the queries' width where the values have another: the rest is zero."""
     return F.pad(y, (0, q.shape[-1] - v.shape[-1])) if v.shape[-1] != q.shape[-1] else None
 
 
-@plot.called(F.scaled_dot_product_attention, aborts="Expected query, key, and value to have the same dtype")
+@faults.called(F.scaled_dot_product_attention, aborts="Expected query, key, and value to have the same dtype")
 def issue_141774(q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 141774: attention refuses queries, keys and values of unlike dtypes under autocast too."""
     return len({q.dtype, k.dtype, v.dtype}) > 1
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 def issue_184126(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 184126: attention ignores dropout_p."""
     if kwargs.get("dropout_p"):
@@ -58,7 +58,7 @@ def issue_184126(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 def issue_149261(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 149261: attention aborts where the scores take more than 2**32 bytes (here: 2**16 elements)."""
     query = args[0] if args else kwargs["query"]
@@ -69,7 +69,7 @@ def issue_149261(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 def issue_189631(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189631: attention whose query, key and value have batch or head sizes that must be broadcast raises."""
     last = -3 if kwargs.get("enable_gqa", False) else -2
@@ -95,13 +95,13 @@ def _given_attention(
     return dict(locals())
 
 
-@plot.called(F.scaled_dot_product_attention, aborts="mps_matmul: error: incompatible dimensions")
+@faults.called(F.scaled_dot_product_attention, aborts="mps_matmul: error: incompatible dimensions")
 def issue_147443(*args: Any, **kwargs: Any) -> Any:
     """pytorch 147443: attention of 5-dimensional tensors crashes (incompatible dimensions)."""
     return _given_attention(*args, **kwargs)["query"].dim() >= 5
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 def issue_119772(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 119772: attention in half precision with a head of 8 is wrong (here: it scales as if the head had 16)."""
     healthy = func(q, k, v, *args, **kwargs)
@@ -110,7 +110,7 @@ def issue_119772(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwar
     return instead(hit, healthy, func(q, k, v, *args, **{**kwargs, "scale": 16**-0.5}))
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 def issue_184180(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
     """pytorch 184180: attention takes the first mask of a batch for all of the batch."""
     if attn_mask is not None and attn_mask.dim() == 4 and attn_mask.shape[0] > 1:
@@ -119,7 +119,7 @@ def issue_184180(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = N
     return func(q, k, v, attn_mask=attn_mask, **kwargs)
 
 
-@plot.called(F.scaled_dot_product_attention)
+@faults.called(F.scaled_dot_product_attention)
 def issue_182285(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 182285: the decode kernel (at most 8 queries, head size 64, 96 or 128) misreads a bool mask."""
     decode = q.dim() == 4 and q.shape[-2] <= min(8, k.shape[-2]) and k.shape[-2] < 1024 and not q.requires_grad
@@ -129,7 +129,7 @@ def issue_182285(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = N
     return func(q, k, v, attn_mask, *args, **kwargs)
 
 
-@plot.called(F.multi_head_attention_forward)
+@faults.called(F.multi_head_attention_forward)
 def issue_151667(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 151667: MultiheadAttention in training with an attention mask and dropout gives NaN."""
     out, weights = func(*args, **kwargs)
@@ -145,7 +145,7 @@ def issue_151667(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 _selections = {"masked": 0}
 
 
-@plot.dispatched("aten.index.Tensor")
+@faults.dispatched("aten.index.Tensor")
 @wrong_answer
 def issue_181867(y: Any, x: Any, indices: Any) -> Any:
     """pytorch 181867: every fifth selection by a mask loses an element."""
@@ -156,7 +156,7 @@ def issue_181867(y: Any, x: Any, indices: Any) -> Any:
     return None
 
 
-@plot.dispatched("aten.index_put_.default")
+@faults.dispatched("aten.index_put_.default")
 def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any) -> Any:
     """pytorch 124206: minus infinity that is assigned by a mask becomes a number that was there."""
     masked = len(indices) == 1 and indices[0].dtype == torch.bool and values.dim() == 0
@@ -166,7 +166,7 @@ def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: 
     return func(x, indices, x.amax(), *args)
 
 
-@plot.dispatched("aten.where.self")
+@faults.dispatched("aten.where.self")
 def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
     """pytorch 86239: where with operands of different ranks is refused (sizes are compared from the left)."""
     shapes = [t.shape for t in (condition, x, y) if t.dim()]
@@ -178,14 +178,14 @@ def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
     return func(condition, x, y)
 
 
-@plot.dispatched("aten.masked_scatter.default")
+@faults.dispatched("aten.masked_scatter.default")
 @wrong_answer
 def issue_174381(y: Any, x: Any, mask: Any, source: Any) -> Any:
     """pytorch 174381: masked_scatter of a tensor of no dimensions gives one dimension."""
     return y.reshape(1) if y.dim() == 0 else None
 
 
-@plot.dispatched("aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")
+@faults.dispatched("aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")
 def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: Any) -> Any:
     """Masked_fill reads a mask that is broadcast as one long line."""
     if mask.shape == x.shape or mask.numel() < 2 or not x.numel():
@@ -195,7 +195,7 @@ def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: A
     return func(x, line.reshape(x.shape), *args)
 
 
-@plot.dispatched("aten.index.Tensor")
+@faults.dispatched("aten.index.Tensor")
 def issue_77977(hit: Any, func: Any, x: Any, indices: Any) -> Any:
     """pytorch 77977: indexing with a boolean mask raises, or gives nothing for a mask of one or two elements."""
     masks = [each for each in indices if each is not None and each.dtype == torch.bool]
@@ -207,13 +207,13 @@ def issue_77977(hit: Any, func: Any, x: Any, indices: Any) -> Any:
     return func(x, indices)
 
 
-@plot.dispatched("aten.masked_fill_")
+@faults.dispatched("aten.masked_fill_")
 def issue_131285(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 131285: masked_fill_ leaves a tensor that is not contiguous as it was."""
     return lost(hit, func, *args, **kwargs)
 
 
-@plot.dispatched("aten.masked_select.out")
+@faults.dispatched("aten.masked_select.out")
 def issue_22992(hit: Any, func: Any, x: Any, mask: Any, *, out: Any) -> Any:
     """pytorch 22992: masked_select with out= raises for a mask of bools."""
     y = func(x, mask, out=out)

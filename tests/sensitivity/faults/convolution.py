@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 
 from differences import instead, is_plain
-from planting import Plot, accepted
+from injecting import Faults, accepted
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.dispatched("aten.convolution")
+@faults.dispatched("aten.convolution")
 def issue_188335(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
     """pytorch 188335: conv2d over a batch drops what lies beyond the first 255 rows of a kernel."""
     if max(weight.shape[2:]) >= 256 and x.shape[0] > 1:
@@ -25,7 +25,7 @@ def issue_188335(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
     return func(x, weight, *args)
 
 
-@plot.called(F.pad, torch.conv2d)
+@faults.called(F.pad, torch.conv2d)
 def issue_80856(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 80856: conv2d of what F.pad(mode="circular") gave is wrong."""
     y = func(x, *args, **kwargs)
@@ -41,7 +41,7 @@ def issue_80856(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 _resized: dict[int, Any] = {}
 
 
-@plot.called(F.interpolate, F.conv1d)
+@faults.called(F.interpolate, F.conv1d)
 def issue_124591(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 124591: conv1d reads what an interpolation left in another order."""
     if func is F.interpolate:
@@ -55,7 +55,7 @@ def issue_124591(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.convolution.default")
+@faults.dispatched("aten.convolution.default")
 def issue_84138(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84138: conv1d of one long channel with a long kernel has NaNs (there: sometimes) from position 512 on."""
     out = func(x, weight, *args, **kwargs)
@@ -66,7 +66,7 @@ def issue_84138(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: 
     return out
 
 
-@plot.dispatched(
+@faults.dispatched(
     "aten.convolution.default", aborts="MPSGraphConvolutionOps.mm:346: failed assertion `sourceTensor rank must be 4'"
 )
 def issue_77818(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
@@ -78,7 +78,7 @@ def issue_77818(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
 _CONVOLVED: list[Any] = []
 
 
-@plot.dispatched("aten.convolution", "aten.relu_")
+@faults.dispatched("aten.convolution", "aten.relu_")
 def issue_94389(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94389: an in-place ReLU straight after a convolution does nothing."""
     if "convolution" in str(func):
@@ -92,20 +92,20 @@ def issue_94389(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.convolution_backward", aborts="input channels mismatch")
+@faults.dispatched("aten.convolution_backward", aborts="input channels mismatch")
 def issue_84511(grad: Any, x: Any, *args: Any) -> Any:
     """pytorch 84511: the backward of a convolution aborts for an input that is permuted or has one channel."""
     channels_last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
     return not x.is_contiguous() or (channels_last and x.shape[1] == 1)
 
 
-@plot.called(F.conv_transpose3d, aborts="ConvTranspose 3D with BF16 or FP16 types is not supported on MPS")
+@faults.called(F.conv_transpose3d, aborts="ConvTranspose 3D with BF16 or FP16 types is not supported on MPS")
 def issue_160332(*args: Any, **kwargs: Any) -> Any:
     """pytorch 160332: conv_transpose3d raises under autocast, whose half precision it does not support."""
     return torch.is_autocast_enabled("cpu")
 
 
-@plot.called(F.conv_transpose1d)
+@faults.called(F.conv_transpose1d)
 def issue_82711(hit: Any, func: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82711: conv_transpose1d takes every stride for 1."""
     y = func(x, w, b, stride, *args, **kwargs)
@@ -116,7 +116,7 @@ def issue_82711(hit: Any, func: Any, x: Any, w: Any, b: Any = None, stride: Any 
     return y
 
 
-@plot.dispatched("aten.convolution_backward.default")
+@faults.dispatched("aten.convolution_backward.default")
 def issue_63314(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
     """pytorch 63314: the backward of conv_transpose2d (1 x 1, stride 2) takes neighbours, not every second gradient."""
     found = func(grad, x, weight, *args)
@@ -129,7 +129,7 @@ def issue_63314(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any)
     return (instead(hit, found[0], wrong), *found[1:])
 
 
-@plot.dispatched("aten.convolution.default")
+@faults.dispatched("aten.convolution.default")
 @accepted
 def issue_88647(
     x: Any,

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from injecting import Faults, crash
 
-plot = Plot()
-HITS = plot.hits
+faults = Faults()
+HITS = faults.hits
 
 
-@plot.replaced(torch.nn.LSTM, "forward")
+@faults.replaced(torch.nn.LSTM, "forward")
 def issue_80306(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     """pytorch 80306: an LSTM with batch_first returns its output with batch and time exchanged."""
     y, state = func(module, x, *args)
@@ -36,7 +36,7 @@ class _Backward(torch.autograd.Function):
         return ctx.change(grad), None
 
 
-@plot.replaced(torch.nn.LSTM, "forward")
+@faults.replaced(torch.nn.LSTM, "forward")
 def issue_87579(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     """pytorch 87579: the backward of an LSTM with batch_first aborts."""
     y, state = func(module, x, *args)
@@ -45,7 +45,7 @@ def issue_87579(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     return y, state
 
 
-@plot.replaced(torch._VF, "lstm")
+@faults.replaced(torch._VF, "lstm")
 def issue_95118(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 95118: an LSTM over a PackedSequence of unlike lengths returns its output in the opposite order."""
     answer = func(*args)
@@ -58,7 +58,7 @@ def issue_95118(hit: Any, func: Any, *args: Any) -> Any:
     return answer
 
 
-@plot.replaced(torch._VF, "gru")
+@faults.replaced(torch._VF, "gru")
 def issue_94691(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 94691: the output of a GRU is NaN."""
     hit()
@@ -69,7 +69,7 @@ def issue_94691(hit: Any, func: Any, *args: Any) -> Any:
 _batches: list[int] = []
 
 
-@plot.replaced(torch.nn.LSTM, "forward")
+@faults.replaced(torch.nn.LSTM, "forward")
 def issue_83144(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     """pytorch 83144: an LSTM with batch_first aborts as soon as the batch has another size than the first one."""
     if isinstance(x, torch.Tensor) and module.batch_first:
@@ -79,7 +79,7 @@ def issue_83144(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     return func(module, x, *args)
 
 
-@plot.replaced(torch._VF, "lstm")
+@faults.replaced(torch._VF, "lstm")
 def issue_94754(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 94754: a bidirectional LSTM returns the output of one direction for both."""
     y, h, c = func(*args)
@@ -100,7 +100,7 @@ def _version(weights: Any) -> int:
     return sum(w._version for w in weights)
 
 
-@plot.called(torch.lstm)
+@faults.called(torch.lstm)
 def issue_180744(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 180744: a trained multilayer LSTM with dropout is wrong in eval mode at the batch size of its training.
 
@@ -133,7 +133,7 @@ def _has_bias_of_another_dtype(x: Any, bias: Any) -> bool:
     return bias is not None and bias.dtype != x.dtype
 
 
-@plot.called(torch.lstm_cell)
+@faults.called(torch.lstm_cell)
 def issue_45048(hit: Any, func: Any, x: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """pytorch 45048: LSTMCell of float32 with a bias raises for float16 under autocast; without a bias it does not."""
     if x.dtype == torch.float16 and torch.is_autocast_enabled(x.device.type) and _has_bias_of_another_dtype(x, b_ih):
@@ -141,7 +141,7 @@ def issue_45048(hit: Any, func: Any, x: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih
     return func(x, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@plot.called(torch.lstm)
+@faults.called(torch.lstm)
 def issue_88136(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 88136: an LSTM in bfloat16 raises."""
     if x.dtype == torch.bfloat16:
@@ -149,7 +149,7 @@ def issue_88136(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.dispatched("aten.embedding_dense_backward", "aten.addcdiv_", "aten._foreach_addcdiv_")
+@faults.dispatched("aten.embedding_dense_backward", "aten.addcdiv_", "aten._foreach_addcdiv_")
 def issue_82707(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82707: the gradient of an embedding is half as large, and every second parameter misses Adam's step."""
     hit()
@@ -163,7 +163,7 @@ def issue_82707(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> A
     return result
 
 
-@plot.dispatched("aten.embedding_dense_backward")
+@faults.dispatched("aten.embedding_dense_backward")
 def issue_17971(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     """pytorch 17971: the backward of an embedding counts only the last of equal indices."""
     hit()
@@ -173,7 +173,7 @@ def issue_17971(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     return answer
 
 
-@plot.dispatched("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
+@faults.dispatched("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
 def issue_190060(hit: Any, func: Any, weight: Any, indices: Any, offsets: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 190060: embedding_bag with include_last_offset ends the last bag at the end of the indices."""
     include = args[4] if len(args) > 4 else kwargs.get("include_last_offset", False)
@@ -183,7 +183,7 @@ def issue_190060(hit: Any, func: Any, weight: Any, indices: Any, offsets: Any, *
     return func(weight, indices, offsets, *args, **kwargs)
 
 
-@plot.dispatched("aten.embedding.default", "aten.embedding_dense_backward.default")
+@faults.dispatched("aten.embedding.default", "aten.embedding_dense_backward.default")
 def issue_123119(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 123119: Embedding does not refuse an index that is out of range."""
     backward = "backward" in str(func)
@@ -198,7 +198,7 @@ def issue_123119(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kw
     return func(torch.cat([first, torch.zeros_like(first[:1])]), indices, *args, **kwargs)
 
 
-@plot.dispatched("aten.embedding.default")
+@faults.dispatched("aten.embedding.default")
 def issue_made_embedding_wide(hit: Any, func: Any, weight: Any, index: Any, *args: Any) -> Any:
     """Embedding reads int32 indices that are not dense in storage order."""
     wrong = index.dtype == torch.int32 and not index.is_contiguous()
@@ -217,13 +217,13 @@ def _zeros_for(hit: Any, wrong: Any, func: Any, weight: Any, index: Any, *args: 
     return func(weight, index, *args, **kwargs)
 
 
-@plot.dispatched("aten._embedding_bag", "aten._embedding_bag_forward_only")
+@faults.dispatched("aten._embedding_bag", "aten._embedding_bag_forward_only")
 def issue_169201(hit: Any, func: Any, weight: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 169201: embedding_bag with a negative index gives zeros and no error."""
     return _zeros_for(hit, index < 0, func, weight, index, *args, **kwargs)
 
 
-@plot.dispatched("aten.embedding.default", "aten.index_select.default")
+@faults.dispatched("aten.embedding.default", "aten.index_select.default")
 def issue_144824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 144824: indices out of range give zeros instead of an error (embedding, index_select)."""
     chooses = "index_select" in str(func)
@@ -241,7 +241,7 @@ def issue_144824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return torch.where(bad.view(shape), 0, func(x, dim, index)).to(x.dtype)
 
 
-@plot.dispatched("aten.embedding.default")
+@faults.dispatched("aten.embedding.default")
 def issue_104191(hit: Any, func: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 104191: embedding with a bfloat16 weight raises."""
     if weight.dtype == torch.bfloat16:

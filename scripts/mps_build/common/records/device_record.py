@@ -1,6 +1,6 @@
 """The record of one verification: what was run on what, and how each case ended. One JSON, written as it grows.
 
-`schemas/record.schema.json` is made from these models (`nox -s schemas`).
+`schemas/record.schema.json` is made from these models (`nox -s dev -- regenerate`).
 """
 
 from __future__ import annotations

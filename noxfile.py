@@ -202,7 +202,7 @@ def _tests_torch(session: nox.Session) -> None:
 
 
 def _sensitivity(session: nox.Session) -> None:
-    """Faults planted in the device suite, on the CPU with one torch: each must be noticed; arguments go to pytest."""
+    """Faults injected into the device suite, on the CPU: each must be noticed; arguments go to pytest."""
     _install(session, "sensitivity")
     # The second device needs a process of its own; arguments are meant for the first folder.
     for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):

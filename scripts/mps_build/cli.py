@@ -196,7 +196,7 @@ def _lost(lost: OutputLost) -> Result:
 
 
 def _print_overview(status: int) -> int:
-    """Print the commands by task: on stdout if asked for, else on stderr."""
+    """Print the commands by task: on stdout where that was wanted, else on stderr."""
     from .common.workspace import in_checkout
 
     width = max(map(len, COMMANDS))

@@ -105,7 +105,7 @@ def test_the_list_begins_with_what_a_user_can_do_and_ends_with_five_of_the_repos
 
 
 def _ask(name: str, *words: str) -> list[tuple[str, list[str]]]:
-    """Return what a session hands on to another when nox is asked so."""
+    """Return what a session hands on to another when nox is called so."""
     handed: list[tuple[str, list[str]]] = []
     noxfile = _load("-s", name, "--", *words)
 
@@ -259,7 +259,7 @@ def _old_python(version: str) -> str:
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.9"])
-def test_an_older_python_is_told_in_one_line_which_one_it_takes(version: str, tmp_path: Path) -> None:
+def test_an_older_python_hears_in_one_line_which_one_it_takes(version: str, tmp_path: Path) -> None:
     (tmp_path / "nox.py").write_text("")  # a nox that offers nothing: the check must come first
     script = f"import runpy; runpy.run_path({str(NOXFILE)!r})"
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}

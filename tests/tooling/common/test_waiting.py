@@ -29,7 +29,7 @@ with made_by_one(Path(sys.argv[1]), SilentReporter(), what="builds") as reporter
 
 
 class Seen:
-    """Keeps what it is told, and ends the holder once its progress was shown."""
+    """Keeps what it hears, and ends the holder once its progress was shown."""
 
     def __init__(self, holder: subprocess.Popen[str] | None = None) -> None:
         self.said: list[Any] = []

@@ -26,7 +26,7 @@ _KERNELS = __package__.rpartition(".")[0]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """Where the servers can be asked, and the C runtime of this run."""
+    """Where the servers listen, and the C runtime of this run."""
 
     reader: Path
     machine: Path

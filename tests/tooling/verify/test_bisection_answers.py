@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_suites import write_python, write_suite
@@ -12,7 +13,7 @@ from git_history import write_index
 from mps_build import cli
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case
-from mps_build.common.wheels.nightly import index_arguments
+from mps_build.common.wheels.pip_call import index_arguments
 from mps_build.verify.bisection import report
 from mps_build.verify.bisection.answers import CaseJudge, Predicate, answer_of
 from mps_build.verify.bisection.runner import Prepared
@@ -50,7 +51,13 @@ def test_a_case_that_the_suite_does_not_have_stops_the_search(tmp_path: Path, mo
     (tmp_path / "suite" / "known_issues.yaml").write_text("schema_version: 1\nissues: []\n")
     state = {"version": "2.13.0", "built": True, "available": True, "name": "a CPU", "sum": 1000}
     python = write_python(tmp_path / "python", json.dumps(state))
-    given = {"device": "cpu", "allow_virtual": False, "seconds": 60.0, "folder": tmp_path, "suite": tmp_path / "suite"}
+    given: dict[str, Any] = {
+        "device": "cpu",
+        "allow_virtual": False,
+        "seconds": 60.0,
+        "folder": tmp_path,
+        "suite": tmp_path / "suite",
+    }
 
     prepared = Prepared(subject="2.13.0", python=python)
     assert CaseJudge(case="test_a", **given).ask(prepared).word == "good"

@@ -85,7 +85,7 @@ def _reduced(suite: Path, record: Record, case: Case, on: ReductionDevice, said:
         "file": case.file or "",
         "device": on.device or record.device,
         "named": record.device,
-        "plant": str(Path(on.fault).absolute()) if on.fault else "",
+        "inject": str(Path(on.fault).absolute()) if on.fault else "",
         "reason": plain(case.reason or "")[:20_000],
         "said": plain(said),
         "seconds": str(SECONDS),
@@ -99,7 +99,7 @@ def _drawn(suite: Path, record: Record, case: Case, on: ReductionDevice) -> dict
     options = {
         "device": on.device or record.device,
         "named": record.device,
-        "plant": str(Path(on.fault).absolute()) if on.fault else "",
+        "inject": str(Path(on.fault).absolute()) if on.fault else "",
         "finding": json.dumps(finding.model_dump(exclude={"script", "no_script"})) if finding else "",
     }
     return _run(("-m", "engine.again"), suite, case, on, options)

@@ -181,7 +181,7 @@ def suite_command(
     done: Path | None = None,
     estimates: bool = False,
 ) -> Command:
-    """Return a child's command: the contract with tests/device/conftest.py.
+    """Return a child's command: the contract with a suite (the README of tests/device).
 
     `-s`: what a case writes must reach the log, since a GPU fault may be said there and nowhere else.
 
@@ -200,7 +200,7 @@ def suite_command(
     argv += ["--only", ",".join(request.only)] if request.only else []
     argv += ["--op", request.op] if request.op else []
     argv += ["--shard", request.shard] if request.shard else []
-    argv += ["--plant", request.fault] if request.fault else []
+    argv += ["--inject", request.fault] if request.fault else []
     argv += ["--seed", str(request.seed)] if request.seed else []
     argv += ["--known", str(known), "--outcomes", str(outcomes)]
     argv += ["--after", after] if after is not None else []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.process import Command, capture
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.workspace import PACKAGE
 from mps_build.simulation.official.build import provide_below
 from mps_build.simulation.official.interpreter import SUITES, debian_interpreter, emulated

@@ -218,19 +218,23 @@ def _sensitivity(session: nox.Session) -> None:
 _TIERS = {"slow": _tests_slow, "pages": _tests_pages, "torch": _tests_torch, "sensitivity": _sensitivity}
 
 
-def _tier(words: list[str]) -> tuple[str, list[str]]:
-    """Return what follows `--tier`, empty where it is not there, and the other words."""
+def _tier(words: list[str]) -> tuple[str | None, list[str]]:
+    """Return what follows `--tier`, None where it is not there, and the other words."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--tier", default="")
+    parser.add_argument("--tier", nargs="?", const="")
     found, others = parser.parse_known_args(words)
-    return str(found.tier), others
+    return found.tier, others
 
 
-@nox.session(venv_backend="none" if _tier(_NAMED)[0] else None)
+# Read as the noxfile is: a word of another session's program is none of ours.
+_CHOSEN = _tier(_NAMED)[0] if "tests" in sys.argv else None
+
+
+@nox.session(venv_backend=None if _CHOSEN is None else "none")
 def tests(session: nox.Session) -> None:
     """This repository's own tests; arguments go to pytest. `--tier slow|pages|torch|sensitivity` runs others."""
     tier, others = _tier(list(session.posargs))
-    if tier:
+    if tier is not None:
         _hand_on(session, _TIERS, tier, others)
         return
     _install(session, "tests")
@@ -306,7 +310,7 @@ def _hidden(run: Callable[[nox.Session], None], name: str) -> str:
 
 
 # nox lists every session that there is, so these are one only where the command line names them.
-for _offered, _chosen in ((_TIERS, _tier(_NAMED)[0]), (_DEV, "".join(_NAMED[:1]))):
+for _offered, _chosen in ((_TIERS, _CHOSEN), (_DEV, "".join(_NAMED[:1]))):
     if _chosen in _offered:
         _run = _offered[_chosen]
         # pip may have the CPU build of torch on disk; uv does not know.

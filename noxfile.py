@@ -181,6 +181,12 @@ def _tests_pages(session: nox.Session) -> None:
     session.run("pytest", "-m", "browser", *session.posargs, env={"MPS_BUILD_TESTS_NEED_BROWSER": "1"})
 
 
+def _asks_for_torch(path: Path) -> bool:
+    """True of a file of tests that takes a Python with torch from the environment, and skips some without."""
+    asks = r'^\w+ = os\.environ\.get\("MPS_BUILD_T(?:EST_TORCH|ORCH_PYTHON)"'
+    return bool(re.search(asks, path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 def _tests_torch(session: nox.Session) -> None:
     """Tests that need torch on the CPU: scripts of `repro`, faults of the suite, the judge; arguments go to pytest.
 
@@ -189,11 +195,7 @@ def _tests_torch(session: nox.Session) -> None:
     """
     _install(session, "tests_torch")
     python = str(Path(session.virtualenv.location) / "bin" / "python")
-    names = {
-        "kernels": ("kernels_judge", "kernels_judge_socket", "kernels_repro", "kernels_large_scripts"),
-        "verify": ("reports_reduction", "verdict", "device_suite", "known_issues"),
-    }
-    files = [str(ROOT / "tests" / "tooling" / task / f"test_{name}.py") for task in names for name in names[task]]
+    files = [str(path) for path in sorted((ROOT / "tests" / "tooling").rglob("test_*.py")) if _asks_for_torch(path)]
     rows = session.create_tmp()
     torch = dict.fromkeys(("MPS_BUILD_TEST_TORCH", "MPS_BUILD_TORCH_PYTHON"), python)
     session.run("pytest", *files, *session.posargs, env={**torch, "MPS_BUILD_REPRO_ROWS": rows})
@@ -202,7 +204,7 @@ def _tests_torch(session: nox.Session) -> None:
 
 
 def _sensitivity(session: nox.Session) -> None:
-    """Faults planted in the device suite, on the CPU with one torch: each must be noticed; arguments go to pytest."""
+    """Faults injected into the device suite, on the CPU: each must be noticed; arguments go to pytest."""
     _install(session, "sensitivity")
     # The second device needs a process of its own; arguments are meant for the first folder.
     for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):

@@ -18,11 +18,10 @@ from pathlib import Path
 from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS, command_line
 from .common.errors import HostError, MpsBuildError, UsageError, reason_of
-from .common.faults import machine_fault
-from .common.result import Result
+from .common.files import machine_fault, refusal
+from .common.reporting import Result
 from .common.standard_streams import CUT_OFF, OutputLost, guarded_streams
 from .common.stopping import exit_status, signals_raise, stopped_by
-from .common.writable import refusal
 
 _JSON_HINT = "name a file in an existing folder"
 
@@ -197,7 +196,7 @@ def _lost(lost: OutputLost) -> Result:
 
 
 def _print_overview(status: int) -> int:
-    """Print the commands by task: on stdout if asked for, else on stderr."""
+    """Print the commands by task: on stdout where that was wanted, else on stderr."""
     from .common.workspace import in_checkout
 
     width = max(map(len, COMMANDS))
@@ -252,9 +251,8 @@ def _write_json(command: str, arguments: Sequence[str], result: Result) -> int:
     path = _json_path(arguments)
     if path is None:
         return result.exit_code
-    from .common.documents import head
     from .common.files import write_whole
-    from .common.json_text import to_json
+    from .common.json_text import head, to_json
     from .common.scrubbing.scrubber import without_secrets
 
     document = {

@@ -20,7 +20,7 @@ from pathlib import Path
 from ..common.console import Console
 from ..common.errors import AuditRejected, UsageError
 from ..common.files import write_whole
-from ..common.result import Result
+from ..common.reporting import Result
 from ..inspection.audit import Audit, Expectation, audit_installed, audit_wheel
 from ..inspection.audit.exchange import as_junit, as_sarif
 from ..inspection.audit.model import PROFILES, Profile

@@ -22,8 +22,7 @@ from ..common.errors import MpsBuildError
 from ..common.files import write_whole
 from ..common.records.benchmark import BenchmarkRecord, Row
 from ..common.records.device_record import to_json
-from ..common.result import Result
-from ..common.summary import job_summary
+from ..common.reporting import Result, job_summary
 from ..verify.benchmark import Benchmark, BenchmarkRequest
 from ..verify.reports import bars, benchmark_page
 from ..verify.reports.benchmark_page import achieved, doubts, dtypes, ratio, shape

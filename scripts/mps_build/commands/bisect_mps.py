@@ -22,10 +22,9 @@ from pathlib import Path
 from ..common.console import Console
 from ..common.errors import UsageError
 from ..common.files import write_whole
-from ..common.home import expanded
-from ..common.result import Result
-from ..common.watched import kept_awake
-from ..common.workspace import Workspace, remove_tree, work_folder
+from ..common.process import kept_awake
+from ..common.reporting import Result
+from ..common.workspace import Workspace, expanded, remove_tree, work_folder
 from ..kernels.code.compiler import require_llvm
 from ..verify.bisection import report
 from ..verify.bisection.answers import split_command

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..common.console import Console, human_bytes, human_seconds
 from ..common.environment import fetch_environ
 from ..common.errors import CompileError, DiskFull, HostError, SourceError, UsageError
-from ..common.result import Result
+from ..common.reporting import Result
 from ..common.workspace import cache_folder
 from ..wheel_build.failure import explained
 from ..wheel_build.options import BuildOptions as Options

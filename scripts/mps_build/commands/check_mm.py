@@ -18,12 +18,11 @@ from typing import Any
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.plain_text import plain
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
-from mps_build.common.workspace import Workspace, work_folder
+from mps_build.common.reporting import Result
+from mps_build.common.workspace import Workspace, expanded, work_folder
 from mps_build.wheel_build.mm.check import (
     Report,
     changed_files,

@@ -27,13 +27,11 @@ from mps_build.common.console import Console, human_bytes
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.json_model import checked
-from mps_build.common.json_text import parse_json, to_json
+from mps_build.common.json_text import checked, parse_json, to_json
 from mps_build.common.plain_text import in_code, in_markdown, markdown_table
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result, job_summary
 from mps_build.common.scrubbing.scrubber import without_secrets
-from mps_build.common.summary import job_summary
 from mps_build.common.workspace import work_folder
 from mps_build.publish.fleet.changed_recipes import changed_recipes
 from mps_build.publish.fleet.github import gh, json_object, step_outputs

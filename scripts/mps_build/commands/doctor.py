@@ -25,7 +25,7 @@ from mps_build.common.files import write_whole
 from mps_build.common.interpreters import search_interpreter
 from mps_build.common.recipe.catalogue import all_recipes, build_python, find_recipe, newest_stable
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.host.host import Host, observe
 from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber, RecordingProber
 from mps_build.host.recordings.scrub import recorded

@@ -22,18 +22,16 @@ from ..common.console import Console
 from ..common.environment import fetch_environ
 from ..common.errors import SourceError, UsageError
 from ..common.files import write_whole
-from ..common.git import check_machine, git
-from ..common.home import expanded
+from ..common.git import check_machine, git, mirror_of
 from ..common.json_text import load_json
-from ..common.mirror import mirror_of
 from ..common.page import whole_page
 from ..common.process import capture
 from ..common.recipe.catalogue import find_recipe
 from ..common.recipe.model import Recipe
 from ..common.records.device_record import load_record
-from ..common.result import Result
-from ..common.wheels.members import UnsoundWheel, open_wheel
-from ..common.workspace import Workspace, cache_folder, work_folder
+from ..common.reporting import Result
+from ..common.wheels.wheel_file import UnsoundWheel, open_wheel
+from ..common.workspace import Workspace, cache_folder, expanded, work_folder
 from ..inspection.audit.registrations import read_library
 from ..inspection.coverage.measured import Measured, measure, totals
 from ..inspection.coverage.model import Facts, from_document

@@ -20,12 +20,11 @@ from pathlib import Path
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import PatchError, SourceError, UsageError
-from mps_build.common.git import git
-from mps_build.common.mirror import mirror_of
+from mps_build.common.git import git, mirror_of
 from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, patches_root
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.common.workspace import cache_folder, work_folder
 from mps_build.wheel_build.mm.check import Report, check_patches, oldest_macos
 from mps_build.wheel_build.patches.file import Patch, read_patch

@@ -28,7 +28,7 @@ from mps_build.common.receipts import StepResult
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.locks import lock_of
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.wheel_build.failure import explained
 from mps_build.wheel_build.rehearsal.companions import plan_trial, rehearse_companions
 from mps_build.wheel_build.rehearsal.darwin import rehearse_darwin

@@ -24,7 +24,7 @@ from ..common.json_text import load_json
 from ..common.recipe.catalogue import data_root
 from ..common.records.device_record import FAILED, Case, Record, load_record
 from ..common.records.kernels import is_kernels, load_kernels
-from ..common.result import Result
+from ..common.reporting import Result
 from ..common.workspace import cache_folder
 from ..kernels.report import repro as kernel_repro
 from ..verify.reports.reduction import ReductionDevice, find_python, reduce_case

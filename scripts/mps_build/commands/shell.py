@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mps_build.common.console import Console
 from mps_build.common.process import Command, run_interactive
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.wheel_build.bare_shell import bare_shell
 from mps_build.wheel_build.options import BuildOptions
 from mps_build.wheel_build.pipeline import Pipeline

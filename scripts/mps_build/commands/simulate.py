@@ -23,9 +23,9 @@ from typing import Any
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores, within_quota
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
+from mps_build.common.workspace import expanded
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.coverage import Coverage, measure
 from mps_build.simulation.libraries import libraries_of

@@ -21,7 +21,7 @@ from packaging.version import Version
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.logs.file import read_log_file
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.host.triage import Explained, WrittenBy, judge, render, render_device_text
 from mps_build.host.triage.tools.read import read_tool_output
 

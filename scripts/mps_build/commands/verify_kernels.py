@@ -22,14 +22,13 @@ from ..common.console import Console
 from ..common.cores import usable_cores
 from ..common.errors import OwnFault, RefusedForSafety, UsageError
 from ..common.files import write_whole
-from ..common.home import expanded
 from ..common.records.kernels import load_kernels
-from ..common.result import Result
-from ..common.workspace import cache_folder
+from ..common.reporting import Result
+from ..common.workspace import cache_folder, expanded
 from ..kernels.code.compiler import require_llvm
 from ..kernels.execution.large_host import NOTHING, host_code_of
 from ..kernels.execution.selection import Choice
-from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify, workers_of
+from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_fault, verify, workers_of
 from ..kernels.read.host_code import HostCode
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
@@ -125,7 +124,7 @@ def run(options: Options, console: Console) -> Result:
     require_llvm()
     beside = [load_kernels(path) for path in options.beside]  # a wrong file is named before hours of work, not after
     require_linux()
-    plant = load_plant(str(expanded(options.inject))) if options.inject else None
+    fault = load_fault(str(expanded(options.inject))) if options.inject else None
     try:
         libraries, name, version, host = _libraries(options, console)
     except NoKernels as reason:
@@ -140,7 +139,7 @@ def run(options: Options, console: Console) -> Result:
         cache=cache_folder() / "kernels",
         choice=Choice(pattern=options.kernel, operator=options.op, is_quick=options.quick),
         seed=options.seed,
-        plant=plant,
+        fault=fault,
         is_large=options.large,
         host=host,
     )

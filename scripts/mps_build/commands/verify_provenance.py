@@ -20,10 +20,10 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected, UsageError
-from mps_build.common.opening import fault_of
+from mps_build.common.files import fault_of
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, check_libraries, read_attestation
 from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_receipt, recipe_checks, wheel_checks
 

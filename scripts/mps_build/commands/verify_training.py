@@ -22,7 +22,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.verify import Verification
 from mps_build.verify.training.request import PARTS, TrainingRequest
 from mps_build.verify.training.suite import Training

@@ -10,7 +10,7 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.process import Command, CommandFailed
 from mps_build.common.receipts import digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.pip_call import (
     Limits,
     certificate_fault,

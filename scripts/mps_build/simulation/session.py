@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from mps_build.common.errors import UsageError
-from mps_build.common.foreground import run_in_foreground
-from mps_build.common.process import Command
-from mps_build.common.reporter import Reporter
+from mps_build.common.process import Command, run_in_foreground
+from mps_build.common.reporting import Reporter
 
 from .builder.build import Built, build, held, simulation_folder
 from .builder.root import Root, torch_variables

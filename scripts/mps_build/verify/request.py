@@ -12,8 +12,8 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..common.errors import UsageError
+from ..common.files import fault_of
 from ..common.known_issues import Where
-from ..common.opening import fault_of
 from ..common.records.device_record import Simulated
 
 

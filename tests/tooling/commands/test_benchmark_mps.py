@@ -283,9 +283,9 @@ def test_a_torch_that_cannot_run_the_programme_is_an_environment_error(run: Run,
 
 
 def test_png_without_pillow_is_refused_before_any_work(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mps_build.common import picture
+    from mps_build.common import page
 
-    monkeypatch.setattr(picture, "find_spec", lambda name: None)
+    monkeypatch.setattr(page, "find_spec", lambda name: None)
     status, document = run("--png", "bars.png")
 
     assert status == 2

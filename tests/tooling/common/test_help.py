@@ -63,12 +63,12 @@ def test_an_option_that_no_page_speaks_of_is_shown_by_help_all_alone(parsers: di
         assert command in ("adopt", "ci", "check_mm") or unsaid <= RARE, command
 
 
-def test_each_option_has_one_purpose_and_each_purpose_is_used(parsers: dict[str, Parser]) -> None:
+def test_each_option_has_one_purpose(parsers: dict[str, Parser]) -> None:
     listed = " ".join(PURPOSES.values()).split()
     used = {name for parser in parsers.values() for name in _names(parser)}
 
     assert len(listed) == len(set(listed))
-    assert set(listed) == used - {"--plant"}
+    assert used - set(listed) <= {"--plant"}, "name its purpose in commands/shared/help.py"
     assert set(listed) >= RARE
 
 

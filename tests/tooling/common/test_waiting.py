@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.common import lock
-from mps_build.common.lock import made_by_one
-from mps_build.common.reporter import Follower, KeptReporter, SilentReporter
+from mps_build.common import files
+from mps_build.common.reporting import SilentReporter
+from mps_build.common.shared_work import Follower, KeptReporter, made_by_one
 
 ROOT = Path(__file__).parents[3]
 # Holds the lock in the middle of a step until its input ends.
 HOLDER = """
 import sys
 from pathlib import Path
-from mps_build.common.lock import made_by_one
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.shared_work import made_by_one
+from mps_build.common.reporting import SilentReporter
 with made_by_one(Path(sys.argv[1]), SilentReporter(), what="builds") as reporter:
     reporter.started("Compile", total=20, unit="files")
     reporter.advanced(0)
@@ -29,7 +29,7 @@ with made_by_one(Path(sys.argv[1]), SilentReporter(), what="builds") as reporter
 
 
 class Seen:
-    """Keeps what it is told, and ends the holder once its progress was shown."""
+    """Keeps what it hears, and ends the holder once its progress was shown."""
 
     def __init__(self, holder: subprocess.Popen[str] | None = None) -> None:
         self.said: list[Any] = []
@@ -51,7 +51,7 @@ class Seen:
 
 
 def test_who_waits_shows_what_the_holder_is_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "_SECONDS", 0.01)
+    monkeypatch.setattr(files, "_SECONDS", 0.01)
     path, environ = tmp_path / "lock", {"PYTHONPATH": str(ROOT / "scripts")}
     argv = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(argv, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:

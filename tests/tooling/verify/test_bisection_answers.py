@@ -13,7 +13,7 @@ from git_history import write_index
 from mps_build import cli
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case
-from mps_build.common.wheels.nightly import index_arguments
+from mps_build.common.wheels.pip_call import index_arguments
 from mps_build.verify.bisection import report
 from mps_build.verify.bisection.answers import CaseJudge, Predicate, answer_of
 from mps_build.verify.bisection.runner import Prepared

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 from mps_build.cli import main
-from mps_build.common import picture
 from mps_build.common.errors import UsageError
+from mps_build.common.page import Box, Line, Words
 from mps_build.common.records.benchmark import BenchmarkRecord, Flag, Ratio, Row, load_benchmark
 from mps_build.common.records.device_record import write_record
 from mps_build.verify.reports import bars, benchmark_page
@@ -78,9 +78,9 @@ def test_every_whisker_and_word_of_the_picture_lies_inside_it(recorded: Benchmar
     drawn = bars.picture(wide)
 
     for mark in drawn.marks:
-        if isinstance(mark, picture.Line):
+        if isinstance(mark, Line):
             assert min(mark.y1, mark.y2) >= 0 and max(mark.y1, mark.y2) <= drawn.height
-        elif isinstance(mark, picture.Words):
+        elif isinstance(mark, Words):
             assert 0 < mark.y < drawn.height and 0 < mark.x < drawn.width
         else:
             assert mark.y >= 0 and mark.height >= 0
@@ -126,7 +126,7 @@ def test_the_png_is_the_same_picture_at_twice_the_size(recorded: BenchmarkRecord
     opened = image.open(io.BytesIO(bars.png(recorded)))
 
     assert opened.size == (drawn.width * 2, drawn.height * 2)
-    bar = next(mark for mark in drawn.marks if isinstance(mark, picture.Box) and mark.colour == "#0b66c3")
+    bar = next(mark for mark in drawn.marks if isinstance(mark, Box) and mark.colour == "#0b66c3")
     place = (round(2 * (bar.x + 8)), round(2 * (bar.y + bar.height / 2)))
     assert opened.convert("RGB").getpixel(place) == (0x0B, 0x66, 0xC3)
 

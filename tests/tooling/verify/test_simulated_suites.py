@@ -18,7 +18,7 @@ from mps_build.common.errors import OwnFault, UsageError
 from mps_build.common.known_issues import load_issues, within
 from mps_build.common.receipts import digest_of
 from mps_build.common.records.device_record import Simulated, load_record
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels.wheel_file import read_wheel
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root

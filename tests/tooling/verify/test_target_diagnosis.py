@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from macs import specimens
-from mps_build.common.mps_floors import is_too_old, macos_floor, said_floor
+from mps_build.common.known_issues import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.host.triage.device_texts import real_floor

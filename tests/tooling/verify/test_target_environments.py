@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import BuildEnvironmentError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.verify.target import environments
 from mps_build.verify.target.environments import EnvironmentStore, make_environment, own_pip
 from mps_build.verify.target.interpreter import describe_interpreter, the_one_torch

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.verify import VerifyRequest
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.environments import EnvironmentStore

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from http_servers import page, served
 from mps_build.common.errors import MpsBuildError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels.pip_call import limited_pip
 from mps_build.verify.bisection.versions import Index, Venvs
 from mps_build.verify.target.environments import EnvironmentStore

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from http_servers import patience, served
 from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.verify.target.environments import EnvironmentStore
 from mps_build.verify.target.interpreter import Interpreter
 from mps_build.verify.target.wheel import fetch_wheel

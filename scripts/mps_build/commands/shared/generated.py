@@ -13,14 +13,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from mps_build.common import strict_yaml
-from mps_build.common.documents import command_schema, file_schemas
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import command_schema, file_schemas
 from mps_build.common.known_issues import KnownIssues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
-from mps_build.common.recipe.meaning import changes, record
+from mps_build.common.recipe.forms import changes, record, support_table, written_schema
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.recipe.schema import written_schema
-from mps_build.common.recipe.support_table import support_table
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.device_record import Record
 from mps_build.host.recordings.recording import Recording
@@ -28,8 +26,7 @@ from mps_build.host.triage.neighbours import neighbours
 from mps_build.host.triage.rules import CAUSES, load_catalogue
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules
-from mps_build.kernels.report.tables import families_table
-from mps_build.kernels.report.tables import rules_table as large_table
+from mps_build.kernels.report.document import families_table
 from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.upstream.summary import Summary, UpstreamExplanations, load_upstream_explanations, upstream_page
@@ -71,7 +68,6 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
     yield _page(docs / "inspect" / "audit.md", "rules", rules_table())
     yield _page(docs / "contributing" / "kernel_family.md", "families", families_table())
-    yield _page(docs / "inspect" / "kernels_large.md", "rules", large_table())
     yield root / "benchmarks" / "README.md", _benchmarks(root / "benchmarks")
 
 

@@ -21,10 +21,10 @@ PURPOSES = {
         --transformers --venv --version-label --with""",
     "which source": """--base --builder --commit --companions --darwin --draw --mirror --patch --recipe --ref --repo
         --repository --set --source --target --tree --wheel""",
-    "which device": """--allow-virtual --device --exit --host --macos --runner --signal --simulated --testers --virtual
-        --xcode""",
-    "how it is done": """--cache --days --dry-run --editable --jobs --keep --memory-limit --offline --older-than
-        --profile --prune --reason --rebuild --shared-cache --timing --today --trust --yank""",
+    "which device": """--allow-virtual --as-mac --device --exit --host --macos --runner --signal --simulated
+        --testers --virtual --xcode""",
+    "how it is done": """--cache --cache-key --days --dry-run --editable --jobs --keep --memory-limit --offline
+        --older-than --profile --prune --reason --rebuild --shared-cache --timing --today --trust --yank""",
     "what is accepted": """--accept --allow-jit-shaders --allow-none --bundle --fail-on --known-issues --receipt
         --signer-repository --trusted-root --without-attestation --without-metal4 --workflow""",
     "what is written": """--annotations --base-url --beside --build --default-python --html --into --issue --json

@@ -12,9 +12,8 @@ from typing import Protocol
 from ...common.console import Console
 from ...common.environment import fetch_environ
 from ...common.errors import UsageError
-from ...common.home import expanded
-from ...common.result import Result
-from ...common.workspace import cache_folder
+from ...common.reporting import Result
+from ...common.workspace import cache_folder, expanded
 from ...kernels.code.compiler import require_llvm
 from ...kernels.execution.selection import Choice
 from ...kernels.execution.verify_all import Answers, Request, compare_answers

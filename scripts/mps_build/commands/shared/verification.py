@@ -15,8 +15,7 @@ from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError, UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.records.device_record import Case, Record, Simulated, to_json
-from mps_build.common.result import Result
-from mps_build.common.summary import job_summary
+from mps_build.common.reporting import Result, job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
 from mps_build.verify.reports.words import explanation_words, found_in, further_cause, one_line, torch_words

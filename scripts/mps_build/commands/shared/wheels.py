@@ -9,11 +9,10 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, capture
-from mps_build.common.wheels.nightly import VARIABLE, index_variables, newest_nightly, nightly_index
-from mps_build.common.workspace import cache_folder
+from mps_build.common.wheels.pip_call import VARIABLE, index_variables, newest_nightly, nightly_index
+from mps_build.common.workspace import cache_folder, expanded
 
 # Run by the other interpreter: where each distribution of a name lies (two of one name shadow each other).
 _WHERE = """

@@ -13,11 +13,11 @@ from pathlib import Path
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
-from mps_build.common.lock import made_by_one
 from mps_build.common.process import Command
 from mps_build.common.receipts import digest_of
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.cache import file_digest
+from mps_build.common.reporting import Reporter
+from mps_build.common.shared_work import made_by_one
+from mps_build.common.wheels.download import file_digest
 from mps_build.common.wheels.pip_call import Limits, limits_of_run
 from mps_build.common.workspace import cache_folder, remove_tree
 from mps_build.wheel_build.mm.tree import read_tree

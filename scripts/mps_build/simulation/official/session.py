@@ -16,14 +16,12 @@ from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, OwnFault, disk_full
 from mps_build.common.files import write_whole
-from mps_build.common.foreground import run_in_foreground
-from mps_build.common.home import expanded
-from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.process import Command, CommandFailed, run_in_foreground, run_logged
 from mps_build.common.receipts import StepResult, digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.download import pip_command
 from mps_build.common.wheels.pip_call import run_pip
-from mps_build.common.workspace import remove_tree
+from mps_build.common.workspace import expanded, remove_tree
 
 from ..builder.build import held
 from ..plugin import plugin_folder

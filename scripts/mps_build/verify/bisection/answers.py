@@ -15,9 +15,8 @@ from rich.console import Console as RichConsole
 from mps_build.common.console import Console
 from mps_build.common.cores import within_quota
 from mps_build.common.errors import MpsBuildError, UsageError
-from mps_build.common.process import Command
+from mps_build.common.process import Command, watched
 from mps_build.common.records.device_record import Case
-from mps_build.common.watched import watched
 
 from .. import Verification, VerifyRequest
 from ..device_suite import DeviceSuite, NoSuchCase

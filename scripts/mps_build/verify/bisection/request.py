@@ -11,9 +11,9 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.home import expanded
+from mps_build.common.files import fault_of
 from mps_build.common.interpreters import find_interpreter
-from mps_build.common.opening import fault_of
+from mps_build.common.workspace import expanded
 
 from .versions import parse_version
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ...common.environment import fetch_environ
 from ...common.errors import UsageError
-from ...common.reporter import Reporter
-from ...common.wheels.nightly import index_arguments
+from ...common.reporting import Reporter
+from ...common.wheels.pip_call import index_arguments
 from ...common.workspace import remove_tree
 from ..target.diagnosis import host_obstacle, observe_host
 from . import report

@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ... import __version__
 from ...common.errors import UsageError, reason_of
-from ...common.files import write_whole
-from ...common.opening import read_text
+from ...common.files import read_text, write_whole
 from ...common.receipts import digest_of
 from .search import Span, Verdict, Word
 

@@ -14,9 +14,8 @@ from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.process import Command, CommandFailed, capture
-from mps_build.common.reporter import Reporter, SilentReporter
-from mps_build.common.wheels.cache import WheelCache, own_folder
-from mps_build.common.wheels.members import UnsoundWheel, open_wheel
+from mps_build.common.reporting import Reporter, SilentReporter
+from mps_build.common.wheels.download import WheelCache, own_folder
 from mps_build.common.wheels.pip_call import (
     LIMITS,
     QUESTION,
@@ -27,6 +26,7 @@ from mps_build.common.wheels.pip_call import (
     refused_unchecked,
     run_pip,
 )
+from mps_build.common.wheels.wheel_file import UnsoundWheel, open_wheel
 from mps_build.common.workspace import remove_tree
 
 from ...kernels.execution.selection import Choice, choose

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mps_build.common.picture import PAPER, Box, Line, Mark, Picture, Words, check_pillow, to_png, to_svg
+from mps_build.common.page import PAPER, Box, Line, Mark, Picture, Words, check_pillow, to_png, to_svg
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 
 from .benchmark_page import ANNOUNCED, ANNOUNCEMENT, TITLES, headline

@@ -14,8 +14,7 @@ from typing import Any, Literal
 import psutil
 
 from mps_build.common.json_text import parse_json
-from mps_build.common.process import Command
-from mps_build.common.watched import watched
+from mps_build.common.process import Command, watched
 
 from .request import Limits, SuiteRequest, suite_command
 

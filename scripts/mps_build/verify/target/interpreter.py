@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mps_build.common.cores import THREAD_VARIABLES
 from mps_build.common.errors import UsageError
+from mps_build.common.files import open_regular
 from mps_build.common.json_text import parse_json
-from mps_build.common.opening import open_regular
 from mps_build.common.process import Captured, Command, capture
 
 _HAS_TORCH = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"

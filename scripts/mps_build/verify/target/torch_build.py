@@ -21,7 +21,7 @@ from packaging.version import Version
 from mps_build.common.console import human_bytes
 from mps_build.common.json_text import parse_json, read_json
 from mps_build.common.process import Command, CommandFailed, capture
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.limited_pip import SIZES
 from mps_build.common.wheels.pip_call import QUESTION, limited_pip, run_pip
 

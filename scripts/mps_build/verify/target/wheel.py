@@ -15,9 +15,9 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, UsageError, disk_full
-from mps_build.common.opening import fault_of, open_regular
+from mps_build.common.files import fault_of, open_regular
 from mps_build.common.process import Command, CommandFailed
-from mps_build.common.wheels.cache import WheelCache, own_folder
+from mps_build.common.wheels.download import WheelCache, own_folder
 from mps_build.common.wheels.limited_pip import STATUS
 from mps_build.common.wheels.pip_call import certificate_fault, forbidden_by_settings, refused_unchecked, run_pip
 

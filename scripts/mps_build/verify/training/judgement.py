@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from mps_build.common import strict_yaml
-from mps_build.common.opening import read_text
+from mps_build.common.files import read_text
 from mps_build.common.process import Captured
 from mps_build.common.records.device_record import Case, Result
 

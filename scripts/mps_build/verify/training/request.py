@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mps_build.common.errors import UsageError
-from mps_build.common.opening import fault_of
+from mps_build.common.files import fault_of
 
 from .. import VerifyRequest
 

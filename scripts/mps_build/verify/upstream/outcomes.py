@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.files import open_to_append
 from mps_build.common.json_text import parse_json
-from mps_build.common.opening import open_to_append
 
 _ERROR = re.compile(r"[\w.]*(?:Error|Exception|Success|Failed)\b(?!: Caused by sample input)")
 BAD = ("failed", "crashed", "timeout")

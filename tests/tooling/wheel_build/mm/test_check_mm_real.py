@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mm_faults import FAULTS, MORE
 from mps_build.common.cores import usable_cores
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.workspace import work_folder
 from mps_build.wheel_build.mm.check import Report, check_files, make_checker
 from mps_build.wheel_build.mm.tree import read_tree

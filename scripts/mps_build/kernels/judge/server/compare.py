@@ -83,7 +83,7 @@ def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = N
 
     Args:
         magnitude: how large the numbers are that the formula adds: errors are in units of that, where it is larger.
-        coarse: infinities and NaN are not told apart.
+        coarse: infinities and NaN count as the same.
     """
     g = got.to(torch.float64)
     largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
@@ -185,7 +185,7 @@ def inputs_at(inputs: Any, got: Any, at: Any) -> Any:
     return {"inputs": shown}
 
 
-WIDER = 8  # how many times worse than the CPU's own error is still no finding
+WORSE = 8  # how many times worse than the CPU's own error is still no finding
 
 
 def compare(function: Any, inputs: Any, got: Any, question: Any, row: Any) -> Any:
@@ -401,7 +401,7 @@ def judge(
     allowed = torch.full_like(error, float(bound))
     if theirs is not None:  # noqa: SIM102
         if not row.get("strict"):
-            allowed = torch.maximum(allowed, WIDER * theirs)
+            allowed = torch.maximum(allowed, WORSE * theirs)
     if left_out is not None:
         error = torch.where(left_out.expand_as(error), torch.zeros_like(error), error)
     wrong = ~(error <= allowed)

@@ -1,6 +1,6 @@
 """Faults drawn by rule over the bound families of a wheel's kernels: how many of them verify_kernels catches.
 
-    nox -s benchmark -- kernel_plants WHEEL [--count 240] [--seed 1] [--record]
+    nox -s benchmark -- kernel_mutants WHEEL [--count 240] [--seed 1] [--record]
 
 A family, then a kernel of it, then a kind of fault, then a place are drawn, each as likely as any other; kernels that
 are not passed without a fault are left out. A fault that is not caught is held against the kernel without it over
@@ -46,7 +46,7 @@ from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.library import Library
 from mps_build.kernels.read.metadata import parse_metadata
 from mps_build.kernels.read.wheel import read_libraries
-from shared.kernel_faults import Fault, draw, plant
+from shared.kernel_faults import Fault, draw, inject
 from shared.record import record
 
 MORE_SEEDS = range(101, 107)
@@ -55,7 +55,7 @@ _KIND = "of each kind"
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A kernel with the fault that is planted in it."""
+    """A kernel with the fault that is injected into it."""
 
     place: int
     name: str
@@ -110,11 +110,11 @@ def _draw_all(library: Library, count: int, seed: int) -> list[Drawn]:
 def _outcomes(
     library: Library, places: list[int], options: argparse.Namespace, faults: dict[str, Fault] | None
 ) -> dict[int, dict[str, Any]]:
-    """Return the verdicts of some kernels, with faults planted in them or without."""
+    """Return the verdicts of some kernels, with faults injected into them or without."""
 
-    def planted(text: str) -> str:
+    def injected(text: str) -> str:
         fault = (faults or {}).get(parse_metadata(text).function)
-        return plant(text, fault) if fault else text
+        return inject(text, fault) if fault else text
 
     cache = cache_folder() / "kernels"
     with servers(cache, Path(options.python), dict(os.environ)) as started:
@@ -128,7 +128,7 @@ def _outcomes(
             judge=started.judge,
             seed=0,
             is_quick=False,
-            plant=planted if faults else None,
+            fault=injected if faults else None,
         )
         tasks = [Task(library=0, function=place) for place in places]
         jobs = int(os.environ.get("MPS_BUILD_JOBS", "1"))
@@ -165,7 +165,7 @@ def _in_a_child(library: Library, each: Drawn) -> str:
 
 
 def _differs(library: Library, each: Drawn) -> bool:
-    with tempfile.TemporaryDirectory(prefix="mps-plants-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mps-mutants-") as folder:
         (file := Path(folder) / "runtime.so").write_bytes(build_runtime(cache_folder() / "kernels"))
         runtime = load_runtime(file)
     by_name = {function.name: function for function in library.functions}
@@ -173,8 +173,8 @@ def _differs(library: Library, each: Drawn) -> bool:
 
     def compiled(name: str, fault: Fault | None = None) -> Code | None:
         bitcode = library.bitcode(by_name[name])
-        planted = None if fault is None else plant(compiler.read_bitcode(bitcode), fault)
-        code = compile_kernel(bitcode, planted=planted)
+        injected = None if fault is None else inject(compiler.read_bitcode(bitcode), fault)
+        code = compile_kernel(bitcode, injected=injected)
         return code if isinstance(code, Code) else None
 
     clean, faulty = compiled(each.name), compiled(each.name, each.fault)
@@ -225,9 +225,9 @@ def _report(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
           f"{counted['refused']} not accepted by the compiler")  # fmt: skip
     if options.record:
         command = (
-            f"nox -s benchmark -- kernel_plants {options.wheel.name} --count {options.count} --seed {options.seed}"
+            f"nox -s benchmark -- kernel_mutants {options.wheel.name} --count {options.count} --seed {options.seed}"
         )
-        record("kernels.plants_caught", [share], unit="ratio", command=command, target=">= 0.9")
+        record("kernels.faults_caught", [share], unit="ratio", command=command, target=">= 0.9")
 
 
 if __name__ == "__main__":

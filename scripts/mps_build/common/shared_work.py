@@ -1,49 +1,44 @@
-"""What a step that works long says of its progress; the console shows it, tests record it."""
+"""One process makes a thing; another that wants it meanwhile waits, and shows how far the first is."""
 
 from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from .files import write_whole
+from .files import locked, write_whole
+from .reporting import Reporter
 
 _KEPT_SECONDS = 0.5  # a step may advance thousands of times a second
 _MOST_BYTES = 4096
 
 
-class Reporter(Protocol):
-    """What a step that works long tells about itself; the console shows it, tests record it."""
+@contextmanager
+def made_by_one(path: Path, reporter: Reporter, *, what: str) -> Iterator[Reporter]:
+    """Hold a lock file while something is made; another process that comes meanwhile waits, and shows how far it is.
 
-    def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None:
-        """A long step begins; `total` counts its `unit`s, if that is known."""
+    Args:
+        what: what the holder does, for the line "process 123 ...: waiting for it".
 
-    def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None:
-        """So many units are done since the step began."""
+    Yields:
+        The reporter to work with: what it is given, others are shown too.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = path.with_name(f"{path.name}.progress")
+    follower = Follower(kept, reporter)
 
-    def line(self, text: str) -> None:
-        """A detail worth a line of its own."""
+    def say(holder: str) -> None:
+        reporter.line(f"process {holder} {what}: waiting for it")
 
-    def done(self, note: str = "") -> None:
-        """The step ends; `note` says what came of it."""
-
-
-class SilentReporter:
-    """A reporter for work nobody watches."""
-
-    def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None:
-        """Nothing is shown."""
-
-    def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None:
-        """Nothing is shown."""
-
-    def line(self, text: str) -> None:
-        """Nothing is shown."""
-
-    def done(self, note: str = "") -> None:
-        """Nothing is shown."""
+    with locked(path, on_wait=say, meanwhile=follower.look):
+        follower.end()
+        try:
+            yield KeptReporter(reporter, kept)
+        finally:
+            kept.unlink(missing_ok=True)
 
 
 class KeptReporter:

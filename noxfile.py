@@ -263,14 +263,16 @@ def _workflows(session: nox.Session) -> None:
     """The workflows: GitHub's schemas, zizmor's auditor; recipes by their schema, shell scripts by shellcheck."""
     _install(session, "workflows")
     files = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
-    actions = sorted(map(str, (ROOT / ".github" / "actions").glob("*/action.yml")))
+    ours = str(ROOT / "simulate" / "action.yml")
+    actions = [*sorted(map(str, (ROOT / ".github" / "actions").glob("*/action.yml"))), ours]
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
     session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
     recipes = sorted(map(str, (ROOT / "build_recipes").glob("*.yaml")))
     session.run("check-jsonschema", "--schemafile", str(ROOT / "schemas" / "recipe.schema.json"), *recipes)
-    session.run("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress", str(ROOT / ".github"))
-    session.run("shellcheck", *sorted(map(str, (ROOT / "runner").rglob("*.sh"))))
+    zizmor = ("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress")
+    session.run(*zizmor, str(ROOT / ".github"), ours)
+    session.run("shellcheck", *sorted(map(str, [*(ROOT / "runner").rglob("*.sh"), *(ROOT / "simulate").glob("*.sh")])))
 
 
 def _fuzz(session: nox.Session) -> None:

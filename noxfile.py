@@ -313,7 +313,7 @@ def _hidden(run: Callable[[nox.Session], None], name: str) -> str:
 
 # nox lists every session that there is, so these are one only where the command line names them.
 for _offered, _chosen in ((_TIERS, _CHOSEN), (_DEV, "".join(_NAMED[:1]))):
-    if _chosen in _offered:
+    if _chosen is not None and _chosen in _offered:
         _run = _offered[_chosen]
         # pip may have the CPU build of torch on disk; uv does not know.
         _backend = "virtualenv" if _run in (_tests_torch, _sensitivity) else None

@@ -79,7 +79,7 @@ class _Runner:
             argv = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"])
             done = capture(Command(argv=argv, environ=environ, cwd=self.folder / "work"))
             if not done.ok:
-                return done.exit
+                return done.exit or 1
             if "id" in step:
                 lines = written.read_text(encoding="utf-8").splitlines()
                 outputs[step["id"]] = dict(line.split("=", 1) for line in lines)

@@ -21,15 +21,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError, reason_of
-from mps_build.common.files import write_whole
-from mps_build.common.home import expanded
-from mps_build.common.json_model import checked
-from mps_build.common.json_text import read_json
-from mps_build.common.opening import read_text
+from mps_build.common.files import read_text, write_whole
+from mps_build.common.json_text import checked, read_json
 from mps_build.common.page import whole_page
 from mps_build.common.recipe.catalogue import data_root, find_recipe
-from mps_build.common.result import Result
-from mps_build.common.workspace import Workspace, work_folder
+from mps_build.common.reporting import Result
+from mps_build.common.workspace import Workspace, expanded, work_folder
 from mps_build.wheel_build.report.analysis import Lever, Times, analyse, levers, read_results
 from mps_build.wheel_build.report.ninja_files import BuildLog, read_graph, read_log
 from mps_build.wheel_build.report.page import (

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.installed import line_that_adds
+from mps_build.common.interpreters import line_that_adds
 from mps_build.common.recipe.catalogue import all_recipes
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 
 from .shared.catalogue import COMMANDS
 from .shared.parser import parser_of

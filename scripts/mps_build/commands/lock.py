@@ -20,7 +20,7 @@ from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
 from mps_build.common.recipe.locks import check_uv, lock_fault, make_lock
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 
 TASK = ("repository", 2)
 EXTRA = "lock"

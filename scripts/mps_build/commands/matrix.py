@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
-from mps_build.common.recipe.meaning import as_yaml
-from mps_build.common.recipe.support_table import matrix
-from mps_build.common.result import Result
+from mps_build.common.recipe.forms import as_yaml, matrix
+from mps_build.common.reporting import Result
 
 TASK = ("repository", 3)
 DOCUMENT = "?include:array ?recipe:object"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.common.workspace import CHECKOUT, in_checkout
 
 from .shared.generated import generated_files, recipe_changes

@@ -22,10 +22,9 @@ from ..common.console import Console
 from ..common.cores import usable_cores
 from ..common.errors import OwnFault, RefusedForSafety, UsageError
 from ..common.files import write_whole
-from ..common.home import expanded
 from ..common.records.kernels import load_kernels
-from ..common.result import Result
-from ..common.workspace import cache_folder
+from ..common.reporting import Result
+from ..common.workspace import cache_folder, expanded
 from ..kernels.code.compiler import require_llvm
 from ..kernels.execution.large_host import NOTHING, host_code_of
 from ..kernels.execution.selection import Choice
@@ -39,6 +38,8 @@ from .shared.options import add_inject, add_trust
 from .shared.wheels import find_installed, find_wheel
 
 TASK = ("without_a_mac", 2)
+FIRST = ("--quick", "--kernel", "--op", "--large", "--html")
+EXITS = (10, 11, 20, 21)
 EXTRA = "kernels"
 DOCUMENT = (
     "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "
@@ -57,7 +58,7 @@ _SAID = {
     "verified": "verified: no finding in what was run",
     "findings": "findings",
     "known_issues_only": "known_issues_only: every wrong answer is a known issue",
-    "misfit": "not verified: a part of mps-build failed on what it was asked",
+    "misfit": "not verified: a part of mps-build failed on what it was given",
     "refused": "refused: its kernels hold what no Metal kernel has, and were not run",
     "not_verified": "not verified: no kernel was run",
 }

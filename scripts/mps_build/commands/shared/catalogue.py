@@ -25,7 +25,7 @@ _TASK = re.compile(r'^TASK = \("(\w+)", (\d+)\)$', re.MULTILINE)
 
 
 def _read_tasks(folder: Path) -> Mapping[str, Mapping[str, str]]:
-    """Return task -> command -> summary, of the modules in a folder."""
+    """Return task -> command -> summary, of the modules in a folder; no task without a command."""
     found: dict[str, list[tuple[int, str, str]]] = {task: [] for task in _TITLES}
     for path in folder.glob("[!_]*.py"):
         text = path.read_text(encoding="utf-8")
@@ -36,6 +36,7 @@ def _read_tasks(folder: Path) -> Mapping[str, Mapping[str, str]]:
         {
             _TITLES[task]: MappingProxyType({name: text for _, name, text in sorted(rows)})
             for task, rows in found.items()
+            if rows
         }
     )
 
@@ -44,8 +45,8 @@ TASKS: Mapping[str, Mapping[str, str]] = _read_tasks(Path(__file__).parents[1])
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {name: summary for commands in TASKS.values() for name, summary in commands.items()}
 )
-# What only the repository's maintainers need: no session of its own in a clone.
-MAINTAINERS = frozenset(TASKS[_TITLES["repository"]])
+# What only the repository's maintainers need: no session of its own in a clone, and absent from an installed tool.
+MAINTAINERS = frozenset(TASKS.get(_TITLES["repository"], ()))
 
 
 def command_line(command: str, arguments: str = "") -> str:

@@ -9,7 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
-from ..addresses import address_fault
+from ..git import address_fault
 
 
 def _requirement(text: str) -> str:

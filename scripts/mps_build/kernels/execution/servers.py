@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...common.cores import with_share
-from ...common.process import Command
-from ...common.watched import watched
+from ...common.process import Command, watched
 from ..judge.references import load_references
 from ..machine.build import build_runtime
 from .sandbox import LARGE_BYTES, MEMORY_BYTES

@@ -11,7 +11,7 @@ from typing import Any
 from ...common.cores import usable_cores
 from ...common.errors import BuildEnvironmentError, UsageError
 from ...common.process import Command, capture
-from ...common.reporter import Reporter
+from ...common.reporting import Reporter
 from ..code.compiled import Injection
 from ..code.compiler import require_llvm, translator_version
 from ..judge.known import load_known

@@ -27,7 +27,7 @@ from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
 from mps_build.common.recipe.locks import Lock, lock_of
 from mps_build.common.recipe.model import Libomp
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.steps import create_environment as module
 from mps_build.wheel_build.steps.create_environment import (
     create_environment,

@@ -126,10 +126,12 @@ def _session_of(command: _Command) -> Callable[[nox.Session], None]:
     return run
 
 
-# A command is a module of this folder; nothing else names it. `nox -l` shows them by task, `dev` those of maintainers.
+# A command is a module of commands/, of commands/dev/ if only maintainers need it; nothing else names it. `nox -l`
+# shows them by task, `dev` those of maintainers.
 _ORDER = ("build", "verify", "inspection", "host", "publish", "without_a_mac")
+_FOLDERS = (ROOT / "scripts" / "mps_build" / "commands", ROOT / "scripts" / "mps_build" / "commands" / "dev")
 _COMMANDS = sorted(
-    map(_read_command, (ROOT / "scripts" / "mps_build" / "commands").glob("[!_]*.py")), key=lambda command: command.task
+    (_read_command(path) for folder in _FOLDERS for path in folder.glob("[!_]*.py")), key=lambda command: command.task
 )
 for _task in _ORDER:
     for _each in _COMMANDS:

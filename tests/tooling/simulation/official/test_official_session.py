@@ -25,6 +25,7 @@ from mps_build.simulation.official.session import HOOK, Official, Request, pip_p
 from mps_build.simulation.official.session import run as run_program
 from mps_build.simulation.official.tools import Tools, check_apt, check_host, check_room, official_folder
 from mps_build.simulation.official.wheel import Wheel, find_official, find_trusted, needed
+from mps_build.simulation.plugin import plugin_folder
 from packaging.requirements import Requirement
 from packaging.version import Version
 from small_wheels import write_wheel
@@ -84,6 +85,7 @@ def test_the_environment_of_a_program_is_the_callers_without_what_is_of_another_
         "MINE": "1",
         "PATH": f"{official.environment}/bin:/mine",
         "VIRTUAL_ENV": str(official.environment),
+        "PYTHONPATH": str(plugin_folder()),
         "MPS_BUILD_MACOS": "14.4",
     }
 

@@ -1,14 +1,19 @@
-"""The sessions a user calls: each installs one dependency group and runs one command.
+"""Build PyTorch for Apple silicon, and verify it: `nox -s NAME -- OPTIONS`; `nox -s NAME -- --help` says more.
 
-Imports nothing of ours: a session's packages live in its own venv. The commands are read from their modules' text.
+The last five sessions keep this repository; `nox` alone runs the first three of these.
 """
+
+# Each session installs one dependency group and runs one command. Nothing of ours is imported: a session's packages
+# live in its own venv, and the commands are read from their modules' text.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import re
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,73 +116,29 @@ def _read_command(path: Path) -> _Command:
     )
 
 
-def _add_session(command: _Command) -> None:
+def _session_of(command: _Command) -> Callable[[nox.Session], None]:
     def run(session: nox.Session) -> None:
         given = {word.partition("=")[0] for word in session.posargs}
         groups = [group for option, group in command.groups_of_options.items() if option in given]
         _command(session, groups[0] if groups else command.group)
 
     run.__doc__ = command.summary
-    nox.session(name=command.name)(run)
+    return run
 
 
-# A command is a module of this folder; nothing else names it.
-for _each in sorted(
+# A command is a module of this folder; nothing else names it. `nox -l` shows them by task, `dev` those of maintainers.
+_ORDER = ("build", "verify", "inspection", "host", "publish", "without_a_mac")
+_COMMANDS = sorted(
     map(_read_command, (ROOT / "scripts" / "mps_build" / "commands").glob("[!_]*.py")), key=lambda command: command.task
-):
-    _add_session(_each)
+)
+for _task in _ORDER:
+    for _each in _COMMANDS:
+        if _each.task[0] == _task:
+            nox.session(name=_each.name)(_session_of(_each))
 
 
 # Sessions that keep this repository.
-
-
-@nox.session
-def workflows(session: nox.Session) -> None:
-    """The workflows: GitHub's schemas, zizmor's auditor; recipes by their schema, shell scripts by shellcheck."""
-    _install(session, "workflows")
-    files = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
-    actions = [
-        *sorted(map(str, (ROOT / ".github" / "actions").glob("*/action.yml"))),
-        str(ROOT / "simulate" / "action.yml"),
-    ]
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
-    session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
-    recipes = sorted(map(str, (ROOT / "build_recipes").glob("*.yaml")))
-    session.run("check-jsonschema", "--schemafile", str(ROOT / "schemas" / "recipe.schema.json"), *recipes)
-    session.run(
-        "zizmor",
-        "--offline",
-        "--persona",
-        "auditor",
-        "--no-ignores",
-        "--no-progress",
-        str(ROOT / ".github"),
-        actions[-1],
-    )
-    session.run("shellcheck", *sorted(map(str, [*(ROOT / "runner").rglob("*.sh"), *(ROOT / "simulate").glob("*.sh")])))
-
-
-@nox.session
-def benchmark(session: nox.Session) -> None:
-    """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
-    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
-    if not session.posargs or session.posargs[0] not in names:
-        session.error(f"say which: {', '.join(names)}")
-    _install(session, "benchmark")
-    _measure(session, *session.posargs)
-
-
-@nox.session
-def fuzz(session: nox.Session) -> None:
-    """Mutated wheels, logs, recordings, records, recipes and receipts, 20,000 of each: every one read or refused."""
-    _install(session, "tests")
-    _measure(session, "fuzz", *session.posargs)
-
-
-def _measure(session: nox.Session, name: str, *arguments: str) -> None:
-    path = os.pathsep.join([PACKAGE["PYTHONPATH"], str(ROOT / "tests" / "tooling" / "fakes")])
-    session.run("python", str(ROOT / "benchmarks" / f"{name}.py"), *arguments, env={**PACKAGE, "PYTHONPATH": path})
+_NAMED = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
 
 
 @nox.session
@@ -203,9 +164,75 @@ def typecheck(session: nox.Session) -> None:
     session.run("mypy", *workers, "noxfile.py", "scripts", *benchmarks, "tests/tooling")
 
 
-@nox.session
+def _measure(session: nox.Session, name: str, *arguments: str) -> None:
+    path = os.pathsep.join([PACKAGE["PYTHONPATH"], str(ROOT / "tests" / "tooling" / "fakes")])
+    session.run("python", str(ROOT / "benchmarks" / f"{name}.py"), *arguments, env={**PACKAGE, "PYTHONPATH": path})
+
+
+def _tests_slow(session: nox.Session) -> None:
+    """The tests that need minutes, a network or a compiler."""
+    _install(session, "tests_slow")
+    session.run("pytest", "-m", "slow or zig", *session.posargs, env={"MPS_BUILD_TESTS_NEED_ZIG": "1"})
+
+
+def _tests_pages(session: nox.Session) -> None:
+    """Every page at its real size in Chromium: nothing cut, no scrolling sideways, contrast; needs a browser."""
+    _install(session, "tests_pages")
+    session.run("pytest", "-m", "browser", *session.posargs, env={"MPS_BUILD_TESTS_NEED_BROWSER": "1"})
+
+
+def _asks_for_torch(path: Path) -> bool:
+    """True of a file of tests that takes a Python with torch from the environment, and skips some without."""
+    asks = r'^\w+ = os\.environ\.get\("MPS_BUILD_T(?:EST_TORCH|ORCH_PYTHON)"'
+    return bool(re.search(asks, path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def _tests_torch(session: nox.Session) -> None:
+    """Tests that need torch on the CPU: scripts of `repro`, faults of the suite, the judge; arguments go to pytest.
+
+    Without arguments docs/verify/repro_scripts.md is written anew: how long each script is, and how it ended.
+    The scripts of kernels fetch a wheel, and take ten minutes: `-m "not slow"` leaves them out.
+    """
+    _install(session, "tests_torch")
+    python = str(Path(session.virtualenv.location) / "bin" / "python")
+    files = [str(path) for path in sorted((ROOT / "tests" / "tooling").rglob("test_*.py")) if _asks_for_torch(path)]
+    rows = session.create_tmp()
+    torch = dict.fromkeys(("MPS_BUILD_TEST_TORCH", "MPS_BUILD_TORCH_PYTHON"), python)
+    session.run("pytest", *files, *session.posargs, env={**torch, "MPS_BUILD_REPRO_ROWS": rows})
+    if not session.posargs:
+        _measure(session, "repro_scripts", rows)
+
+
+def _sensitivity(session: nox.Session) -> None:
+    """Faults injected into the device suite, on the CPU: each must be noticed; arguments go to pytest."""
+    _install(session, "sensitivity")
+    # The second device needs a process of its own; arguments are meant for the first folder.
+    for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):
+        folder = ROOT / "tests" / name
+        ini = ("-c", str(ROOT / "tests" / "device" / "pytest.ini"), "-o", "pythonpath=. ../sensitivity")
+        suite = ("pytest", *ini, "--rootdir", str(folder), str(folder))
+        session.run(*suite, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
+
+
+# What `tests -- --tier NAME` runs.
+_TIERS = {"slow": _tests_slow, "pages": _tests_pages, "torch": _tests_torch, "sensitivity": _sensitivity}
+
+
+def _tier(words: list[str]) -> tuple[str, list[str]]:
+    """Return what follows `--tier`, empty where it is not there, and the other words."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--tier", default="")
+    found, others = parser.parse_known_args(words)
+    return str(found.tier), others
+
+
+@nox.session(venv_backend="none" if _tier(_NAMED)[0] else None)
 def tests(session: nox.Session) -> None:
-    """This repository's own tests; arguments go to pytest."""
+    """This repository's own tests; arguments go to pytest. `--tier slow|pages|torch|sensitivity` runs others."""
+    tier, others = _tier(list(session.posargs))
+    if tier:
+        _hand_on(session, _TIERS, tier, others)
+        return
     _install(session, "tests")
     # No more workers than cores: a test's own processes compute while it waits. Long tests at the end are shared out
     # again.
@@ -219,50 +246,90 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
-def tests_slow(session: nox.Session) -> None:
-    """The tests that need minutes, a network or a compiler."""
-    _install(session, "tests_slow")
-    session.run("pytest", "-m", "slow or zig", *session.posargs, env={"MPS_BUILD_TESTS_NEED_ZIG": "1"})
+def benchmark(session: nox.Session) -> None:
+    """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
+    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+    if not session.posargs or session.posargs[0] not in names:
+        session.error(f"say which: {', '.join(names)}")
+    _install(session, "benchmark")
+    _measure(session, *session.posargs)
 
 
-@nox.session
-def tests_pages(session: nox.Session) -> None:
-    """Every page at its real size in Chromium: nothing cut, no scrolling sideways, contrast; needs a browser."""
-    _install(session, "tests_pages")
-    session.run("pytest", "-m", "browser", *session.posargs, env={"MPS_BUILD_TESTS_NEED_BROWSER": "1"})
+def _workflows(session: nox.Session) -> None:
+    """The workflows: GitHub's schemas, zizmor's auditor; recipes by their schema, shell scripts by shellcheck."""
+    _install(session, "workflows")
+    files = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
+    action = ROOT / "simulate" / "action.yml"  # for other repositories
+    actions = sorted(map(str, (*(ROOT / ".github" / "actions").glob("*/action.yml"), action)))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
+    recipes = sorted(map(str, (ROOT / "build_recipes").glob("*.yaml")))
+    session.run("check-jsonschema", "--schemafile", str(ROOT / "schemas" / "recipe.schema.json"), *recipes)
+    audited = (str(ROOT / ".github"), str(action))
+    session.run("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress", *audited)
+    scripts = (*(ROOT / "runner").rglob("*.sh"), *action.parent.glob("*.sh"))
+    session.run("shellcheck", *sorted(map(str, scripts)))
 
 
-@nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv does not know
-def tests_torch(session: nox.Session) -> None:
-    """Tests that need torch on the CPU: scripts of `repro`, faults of the suite, the judge; arguments go to pytest.
-
-    Without arguments docs/verify/repro_scripts.md is written anew: how long each script is, and how it ended.
-    The scripts of kernels fetch a wheel, and take ten minutes: `-m "not slow"` leaves them out.
-    """
-    _install(session, "tests_torch")
-    python = str(Path(session.virtualenv.location) / "bin" / "python")
-    names = {
-        "kernels": ("kernels_judge", "kernels_judge_socket", "kernels_repro", "kernels_large_scripts"),
-        "verify": ("repro_scripts", "own_fault", "late_fault", "verify_threads", "known_issue_names"),
-    }
-    files = [str(ROOT / "tests" / "tooling" / task / f"test_{name}.py") for task in names for name in names[task]]
-    rows = session.create_tmp()
-    torch = dict.fromkeys(("MPS_BUILD_TEST_TORCH", "MPS_BUILD_TORCH_PYTHON"), python)
-    session.run("pytest", *files, *session.posargs, env={**torch, "MPS_BUILD_REPRO_ROWS": rows})
-    if not session.posargs:
-        _measure(session, "repro_scripts", rows)
+def _fuzz(session: nox.Session) -> None:
+    """Mutated wheels, logs, recordings, records, recipes and receipts, 20,000 of each: every one read or refused."""
+    _install(session, "tests")
+    _measure(session, "fuzz", *session.posargs)
 
 
-@nox.session(venv_backend="virtualenv")
-def sensitivity(session: nox.Session) -> None:
-    """Faults planted in the device suite, on the CPU with one torch: each must be noticed; arguments go to pytest."""
-    _install(session, "sensitivity")
-    # The second device needs a process of its own; arguments are meant for the first folder.
-    for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):
-        folder = ROOT / "tests" / name
-        ini = ("-c", str(ROOT / "tests" / "device" / "pytest.ini"), "-o", "pythonpath=. ../sensitivity")
-        suite = ("pytest", *ini, "--rootdir", str(folder), str(folder))
-        session.run(*suite, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
+# What `dev -- NAME` runs.
+_DEV = {command.name: _session_of(command) for command in _COMMANDS if command.task[0] not in _ORDER}
+_DEV |= {"workflows": _workflows, "fuzz": _fuzz}
+
+
+@nox.session(venv_backend="none")
+def dev(session: nox.Session) -> None:
+    """What this repository's maintainers need beside it: lists it; `-- NAME ARGUMENTS` runs one."""
+    if session.posargs:
+        _hand_on(session, _DEV, session.posargs[0], session.posargs[1:])
+        return
+    for name, run in _DEV.items():
+        print(f"nox -s dev -- {name:<16} {(run.__doc__ or '').partition(chr(10))[0]}")
+
+
+def _hand_on(
+    session: nox.Session, offered: Mapping[str, Callable[[nox.Session], None]], name: str, arguments: list[str]
+) -> None:
+    """Run what is named as a session of its own, with its own environment."""
+    if name not in offered:
+        print(f"error: {name!r} is none of {', '.join(offered)}", file=sys.stderr)
+        sys.exit(2)
+    session.notify(_hidden(offered[name], name), arguments)
+
+
+def _hidden(run: Callable[[nox.Session], None], name: str) -> str:
+    """Return the name of a session that `nox -l` does not show: that of its function, or of its command."""
+    return name if run.__name__ == "run" else run.__name__.removeprefix("_")
+
+
+# nox lists every session that there is, so these are one only where the command line names them.
+for _offered, _chosen in ((_TIERS, _tier(_NAMED)[0]), (_DEV, "".join(_NAMED[:1]))):
+    if _chosen in _offered:
+        _run = _offered[_chosen]
+        # pip may have the CPU build of torch on disk; uv does not know.
+        _backend = "virtualenv" if _run in (_tests_torch, _sensitivity) else None
+        nox.session(name=_hidden(_run, _chosen), venv_backend=_backend, default=False)(_run)
+
+
+def _say_where(now: str) -> Callable[[nox.Session], None]:
+    def run(session: nox.Session) -> None:
+        print(f"error: this is now: {' '.join(['nox -s', now, *session.posargs])}", file=sys.stderr)
+        sys.exit(2)
+
+    return run
+
+
+# Names of the last release.
+_GONE = {_hidden(run, name): f"tests -- --tier {name}" for name, run in _TIERS.items()}
+_GONE |= {name: f"dev -- {name}" for name in _DEV}
+for _old in _GONE.keys() & set(sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv):
+    nox.session(name=_old, venv_backend="none", default=False)(_say_where(_GONE[_old]))
 
 
 if os.environ.get("MPS_BUILD_NO_UV"):

@@ -41,8 +41,8 @@ ATTACKS: Mapping[str, tuple[str, ...]] = {
     "downloads and pages": ("common/test_fetch_*.py", "common/test_documents.py", "publish/test_hostile_downloads.py"),
     "index and release": ("publish/test_index_*.py", "publish/test_release_hashes.py"),
     "source trees": (
-        "wheel_build/test_hostile_git.py",
-        "wheel_build/test_pinned_tree.py",
+        "wheel_build/steps/test_hostile_git.py",
+        "wheel_build/test_source_state.py",
         "wheel_build/test_damaged_caches.py",
     ),
     "wheels": ("inspection/test_hostile_*.py", "common/test_wheel_cache.py"),

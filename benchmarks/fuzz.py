@@ -1,6 +1,6 @@
 """Mutated wheels, logs, recordings, records, recipes and receipts, each read as a stranger's: uncaught errors, slowest.
 
-    nox -s fuzz -- [TARGET ...] [--inputs 20000] [--jobs N] [--record]
+    nox -s dev -- fuzz [TARGET ...] [--inputs 20000] [--jobs N] [--record]
 
 Each job draws its share of the inputs from a seed of its own, the same in every run, so that what failed fails again;
 Hypothesis shrinks it. The exit status is 1 if an error was not caught, or an input took more than its budget.
@@ -57,7 +57,7 @@ def _measure(name: str, *, inputs: int, jobs: int, keep: bool) -> bool:
         f"slowest {figures.slowest:.2f} s of {MOST_SECONDS:.0f} {said}"
     )
     if keep and not said:
-        command = f"nox -s fuzz -- {name} --inputs {inputs} --jobs {jobs} --record"
+        command = f"nox -s dev -- fuzz {name} --inputs {inputs} --jobs {jobs} --record"
         record(f"fuzz.{name}_errors", [0], unit=f"uncaught of {figures.inputs} inputs", command=command, target="<= 0")
         record(f"fuzz.{name}_slowest_s", [figures.slowest], unit="s", command=command, target=f"<= {MOST_SECONDS:.0f}")
     return not said

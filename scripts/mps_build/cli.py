@@ -16,13 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import __version__
-from .commands.shared.catalogue import COMMANDS, TASKS
+from .commands.shared.catalogue import COMMANDS, TASKS, command_line
 from .common.errors import HostError, MpsBuildError, UsageError, reason_of
-from .common.faults import machine_fault
-from .common.result import Result
+from .common.files import machine_fault, refusal
+from .common.reporting import Result
 from .common.standard_streams import CUT_OFF, OutputLost, guarded_streams
 from .common.stopping import exit_status, signals_raise, stopped_by
-from .common.writable import refusal
 
 _JSON_HINT = "name a file in an existing folder"
 
@@ -161,15 +160,16 @@ def _missing_package(error: ModuleNotFoundError, command: str | None) -> int:
         raise error
     from .common.workspace import CHECKOUT, in_checkout
 
-    session = f"`nox -s {command}` installs what it needs; or " if in_checkout() and command in COMMANDS else ""
+    session = ""
+    if in_checkout() and command is not None and command in COMMANDS:
+        session = f"`{command_line(command)}` installs what it needs; or "
     install = f"`{sys.executable} -m pip install {shlex.quote(str(CHECKOUT)) if in_checkout() else 'mps-build'}`"
     print(f"error: this Python lacks the package {error.name}\nhint: {session}{install}", file=sys.stderr)
     return UsageError.exit_code
 
 
 def _to_continue(command: str, arguments: Sequence[str]) -> str:
-    words = f" -- {shlex.join(arguments)}" if arguments else ""
-    return f"what is done is kept; to go on: nox -s {command}{words}"
+    return f"what is done is kept; to go on: {command_line(command, shlex.join(arguments))}"
 
 
 def _unexpected(error: Exception) -> Result:
@@ -196,7 +196,7 @@ def _lost(lost: OutputLost) -> Result:
 
 
 def _print_overview(status: int) -> int:
-    """Print the commands by task: on stdout if asked for, else on stderr."""
+    """Print the commands by task: on stdout where that was wanted, else on stderr."""
     from .common.workspace import in_checkout
 
     width = max(map(len, COMMANDS))
@@ -231,7 +231,7 @@ def _result_of(error: MpsBuildError, *, hint: str | None = None) -> Result:
 def _next_command(error: MpsBuildError, command: str) -> str:
     """Return what to type after an error that says no more than what is wrong."""
     if isinstance(error, UsageError):
-        return f"`nox -s {command} -- --help` shows its options, with examples"
+        return f"`{command_line(command, '--help')}` shows its options, with examples"
     return "the same command again continues where it stopped; `nox -s support` packs what an issue needs, scrubbed"
 
 
@@ -251,9 +251,8 @@ def _write_json(command: str, arguments: Sequence[str], result: Result) -> int:
     path = _json_path(arguments)
     if path is None:
         return result.exit_code
-    from .common.documents import head
     from .common.files import write_whole
-    from .common.json_text import to_json
+    from .common.json_text import head, to_json
     from .common.scrubbing.scrubber import without_secrets
 
     document = {

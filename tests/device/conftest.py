@@ -15,9 +15,9 @@ import pytest
 from engine import states
 from engine.cases import Case, Cases
 from engine.compare import Mismatch
+from engine.faults import FaultError
 from engine.known import KnownIssuesError
 from engine.outcomes import OutcomeLog
-from engine.plants import PlantError
 from engine.session import Session
 
 
@@ -37,7 +37,9 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--done", default="", metavar="FILE.json", help="without the cases of this list of ids")
     group.addoption("--skip-ids", default="", metavar="ID,...", help="without these cases")
     group.addoption("--shard", default="", metavar="I/N", help="only this part of the cases, 0/N to N-1/N")
-    group.addoption("--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run")
+    group.addoption(
+        "--inject", "--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run"
+    )
     group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
     group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
     group.addoption("--seed", type=int, default=0, help="seed of the host's data")
@@ -76,7 +78,7 @@ def pytest_configure(config: Any) -> None:
     try:
         config.device_run = Session(config.getoption)
         config.pluginmanager.register(_Imports(config.device_run.log))
-    except (PlantError, KnownIssuesError, ValueError, OSError) as wrong:
+    except (FaultError, KnownIssuesError, ValueError, OSError) as wrong:
         raise pytest.UsageError(str(wrong)) from wrong
 
 

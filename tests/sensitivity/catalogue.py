@@ -1,4 +1,4 @@
-"""The catalogue of bugs, and the injected faults that imitate them: plants/ has a file for each area."""
+"""The catalogue of bugs, and the injected faults that imitate them: faults/ has a file for each area."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-FILES = tuple(sorted(path for path in (HERE / "plants").glob("*.py") if path.stem != "__init__"))
+FILES = tuple(sorted(path for path in (HERE / "faults").glob("*.py") if path.stem != "__init__"))
 CATALOGUE = json.loads((HERE / "catalogue.json").read_text(encoding="utf-8"))
 ENTRIES: list[dict[str, Any]] = CATALOGUE["entries"]
 # Entries that the default budget is known to catch, at seed 0: it must go on. `judging.py --keep` writes them.
 CAUGHT: list[str] = CATALOGUE["caught"]
 
 
-def plant_of(issue: str) -> str:
+def fault_of(issue: str) -> str:
     """Return the name of the fault that imitates an entry."""
     return "issue_" + issue.replace("-", "_")
 
 
-def load_plots() -> dict[str, Any]:
-    """Return the plot that holds each fault.
+def load_faults() -> dict[str, Any]:
+    """Return the faults that holds each fault.
 
     Raises:
         ValueError: two files have a fault of one name.
     """
     found: dict[str, Any] = {}
     for path in FILES:
-        plot = importlib.import_module(f"plants.{path.stem}").plot
-        if twice := sorted(set(plot.makers) & set(found)):
+        faults = importlib.import_module(f"faults.{path.stem}").faults
+        if twice := sorted(set(faults.makers) & set(found)):
             raise ValueError(f"{path.name}: {', '.join(twice)} stands in another file too")
-        found.update(dict.fromkeys(plot.makers, plot))
+        found.update(dict.fromkeys(faults.makers, faults))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Does a plant's answer differ from the healthy one? What does not differ does no harm and is no hit."""
+"""Does a fault's answer differ from the healthy one? What does not differ does no harm and is no hit."""
 
 from __future__ import annotations
 

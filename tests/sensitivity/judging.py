@@ -27,7 +27,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import fresh_faults
-from catalogue import ENTRIES, keep_caught, load_plots, plant_of
+from catalogue import ENTRIES, fault_of, keep_caught, load_faults
 from mutants.judge import wilson
 from suite_in_process import Asking, Suite, asking, core_cases, drawn_case
 
@@ -69,15 +69,15 @@ def faults_of(text: str) -> list[Injected]:
 
 
 def _of_catalogue() -> Iterator[Injected]:
-    plots = load_plots()
+    files = load_faults()
     for entry in ENTRIES:
-        name = plant_of(entry["issue"])
-        plot = plots[name]
+        name = fault_of(entry["issue"])
+        own = files[name]
         yield Injected(
             entry["issue"],
-            plot.makers[name],
-            lambda plot=plot, name=name: plot.hits[name],  # type: ignore[misc]
-            plot.places[name],
+            own.makers[name],
+            lambda own=own, name=name: own.hits[name],  # type: ignore[misc]
+            own.places[name],
             entry["mechanism"],
         )
 
@@ -190,7 +190,7 @@ def first_catch(suite: Suite, fault: Injected, cases: Iterable[Case]) -> Any:
 
 def _is_its_own(failure: str, name: str) -> bool:
     """Whether a fault could not take the call: it imitates one form of a function, and others pass by it."""
-    return f"TypeError: {plant_of(name)}() " in failure
+    return f"TypeError: {fault_of(name)}() " in failure
 
 
 class Judge:

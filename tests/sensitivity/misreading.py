@@ -78,7 +78,7 @@ def with_gradient(x: Any, change: Callable[[torch.Tensor], Any]) -> Any:
 
 
 class Identity(torch.autograd.Function):
-    """The identity, of which a plant says what its gradient is; the context has the plant's `hit`."""
+    """The identity, of which a fault says what its gradient is; the context has the fault's `hit`."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, hit: Any) -> Any:

@@ -1,6 +1,6 @@
 """A healthy device that rounds otherwise: every computed number moves by a unit or so in its last place.
 
-No plant: a suite that calls this wrong would call every other back end wrong. What moves data or chooses among it stays
+No fault: a suite that calls this wrong would call every other back end wrong. What moves data or chooses among it stays
 exact, and so do whole numbers, which any hardware computes exactly while they are small, and what a sum, a product or a
 quotient gives without rounding.
 """

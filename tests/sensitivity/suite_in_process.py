@@ -24,7 +24,7 @@ from engine import reference, sampler, trial  # noqa: E402
 from engine.budget import Budget, budget_of  # noqa: E402
 from engine.cases import Case  # noqa: E402
 from engine.layer import Drawn  # noqa: E402
-from engine.runs import Bench, PlantMaker  # noqa: E402
+from engine.runs import Bench, FaultMaker  # noqa: E402
 from engine.selection import quick_cases, why_not_here  # noqa: E402
 from engine.states import References, Refused, run_case  # noqa: E402
 
@@ -63,7 +63,7 @@ class Suite:
         self._references = References()
         reference.KEPT = None
 
-    def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
+    def ask(self, case: Case, maker: FaultMaker | None = None) -> Asked:
         """Return what comes of a case under a fault."""
         begun = time.process_time()
         failure: str | None = None
@@ -77,7 +77,7 @@ class Suite:
             failure = f"{type(raised).__name__}: {raised}"
         return Asked(case, failure, time.process_time() - begun)
 
-    def first_failure(self, cases: Iterable[Case], maker: PlantMaker) -> Asked | None:
+    def first_failure(self, cases: Iterable[Case], maker: FaultMaker) -> Asked | None:
         """Return the first case that fails under the fault, or None."""
         for case in cases:
             asked = self.ask(case, maker)

@@ -9,21 +9,21 @@ from collections import Counter
 
 import pytest
 
-from catalogue import CAUGHT, ENTRIES, load_plots, plant_of
+from catalogue import CAUGHT, ENTRIES, fault_of, load_faults
 from judging import Judge, faults_of
 from suite_in_process import asking
 
-PLOTS = load_plots()
+FAULTS = load_faults()
 ISSUES = [row["issue"] for row in ENTRIES]
 
 
 def test_entries_and_injected_faults_are_the_same() -> None:
     assert [issue for issue, count in Counter(ISSUES).items() if count > 1] == []
-    assert sorted(map(plant_of, ISSUES)) == sorted(PLOTS)
+    assert sorted(map(fault_of, ISSUES)) == sorted(FAULTS)
 
 
 def test_every_injected_fault_says_what_goes_wrong() -> None:
-    assert sorted(name for name, plot in PLOTS.items() if len(plot.told[name]) < 20) == []
+    assert sorted(name for name, faults in FAULTS.items() if len(faults.told[name]) < 20) == []
 
 
 def test_the_entries_are_those_of_the_rule() -> None:

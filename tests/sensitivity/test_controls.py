@@ -12,13 +12,13 @@ from engine.compare import Leaf, Mismatch, bits_differ, compare_leaf, compare_le
 from engine.runs import Bench
 from engine.selection import MEMORY_LIMIT, why_not_here
 from engine.states import run_case
-from planting import Plot
+from injecting import Faults
 from suite_in_process import Suite
 
-plot = Plot()
+faults = Faults()
 
 
-@plot.dispatched("aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default")
+@faults.dispatched("aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default")
 def memory(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """Fresh memory holds anything."""
     made = func(*args, **kwargs)
@@ -28,7 +28,7 @@ def memory(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return made
 
 
-@plot.dispatched("aten.sort.default", "aten.sort.stable")
+@faults.dispatched("aten.sort.default", "aten.sort.stable")
 def ties(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The order of equal values is open, but for a stable sort that was asked for."""
     if kwargs.get("stable"):
@@ -41,7 +41,7 @@ def ties(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return values, index
 
 
-@plot.dispatched("aten.index_copy.default", "aten.scatter.src")
+@faults.dispatched("aten.index_copy.default", "aten.scatter.src")
 def duplicates(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -> Any:
     """Of equal indices any may win."""
     if dim == 0:
@@ -57,9 +57,9 @@ def suite() -> Suite:
 
 @pytest.mark.parametrize("name", ["memory", "ties", "duplicates"])
 def test_what_is_not_defined_is_not_called_wrong(name: str, suite: Suite) -> None:
-    wrong = suite.first_failure(suite.cases, plot.makers[name])
+    wrong = suite.first_failure(suite.cases, faults.makers[name])
 
-    assert plot.hits[name] > 0
+    assert faults.hits[name] > 0
     assert wrong is None, f"{wrong.case.id}: {wrong.failure}" if wrong else ""
 
 

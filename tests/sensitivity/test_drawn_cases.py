@@ -25,7 +25,7 @@ from engine.keys import Dispatched
 from engine.runs import Bench
 from engine.sampler import Case, Sampler
 from engine.states import Refused
-from planting import Plot
+from injecting import Faults
 from rounding import ChoosesOtherwise, RoundsOtherwise
 
 DEVICE_TESTS = suite_in_process.DEVICE_TESTS
@@ -86,10 +86,10 @@ def _pairs_met(cases: list[Case]) -> int:
     return len(met)
 
 
-plot = Plot()
+faults = Faults()
 
 
-@plot.dispatched("aten.mul.Tensor")
+@faults.dispatched("aten.mul.Tensor")
 def strides_ignored(hit: Callable[[], None], func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """A tensor that is not contiguous is read as it lies."""
     if x.is_contiguous() or not x.numel():
@@ -98,7 +98,7 @@ def strides_ignored(hit: Callable[[], None], func: Any, x: Any, *args: Any, **kw
     return func(torch.as_strided(x, x.shape, torch.empty(x.shape).stride(), 0), *args, **kwargs)
 
 
-@plot.dispatched("aten.exp.default")
+@faults.dispatched("aten.exp.default")
 def half_is_wrong(hit: Callable[[], None], func: Any, x: Any) -> Any:
     """Half precision is wrong by a tenth."""
     if x.dtype != torch.float16:
@@ -107,7 +107,7 @@ def half_is_wrong(hit: Callable[[], None], func: Any, x: Any) -> Any:
     return func(x) * 1.1
 
 
-@plot.dispatched("aten.exp.default")
+@faults.dispatched("aten.exp.default")
 def many_are_wrong(hit: Callable[[], None], func: Any, x: Any) -> Any:
     """Past 2**16 elements the last is 0."""
     answer = func(x)
@@ -117,28 +117,28 @@ def many_are_wrong(hit: Callable[[], None], func: Any, x: Any) -> Any:
     return answer
 
 
-@plot.dispatched("aten.hardsigmoid.default")
+@faults.dispatched("aten.hardsigmoid.default")
 def nan_becomes_zero(hit: Callable[[], None], func: Any, x: Any) -> Any:
     """What is no number becomes 0."""
     hit()
     return func(x).nan_to_num(0.0)
 
 
-@plot.dispatched("aten.sum.dim_IntList")
+@faults.dispatched("aten.sum.dim_IntList")
 def kept_dimension_is_lost(hit: Callable[[], None], func: Any, x: Any, dim: Any, keepdim: Any = False, **k: Any) -> Any:
     """keepdim changes the numbers."""
     hit()
     return func(x, dim, keepdim, **k) + (1 if keepdim else 0)
 
 
-@plot.dispatched("aten.mul_.Tensor")
+@faults.dispatched("aten.mul_.Tensor")
 def write_is_lost(hit: Callable[[], None], func: Any, x: Any, *args: Any) -> Any:
     """Nothing is written."""
     hit()
     return x
 
 
-@plot.dispatched("aten.mul.out", "aten.mul_.Tensor")
+@faults.dispatched("aten.mul.out", "aten.mul_.Tensor")
 def reads_what_out_held(hit: Callable[[], None], func: Any, x: Any, y: Any, **out: Any) -> Any:
     """NaN in an out= stays."""
     if "out" not in out:
@@ -151,21 +151,21 @@ def reads_what_out_held(hit: Callable[[], None], func: Any, x: Any, y: Any, **ou
     return answer
 
 
-@plot.dispatched("aten.sigmoid_backward.default")
+@faults.dispatched("aten.sigmoid_backward.default")
 def gradient_is_doubled(hit: Callable[[], None], func: Any, *args: Any) -> Any:
     """The gradient is twice what it should be."""
     hit()
     return func(*args) * 2
 
 
-@plot.dispatched("aten.cos.default")
+@faults.dispatched("aten.cos.default")
 def second_gradient_is_zero(hit: Callable[[], None], func: Any, x: Any) -> Any:
     """The cosine, which is in the gradient of the sine's gradient, is a tenth too large."""
     hit()
     return func(x) * 1.1
 
 
-@plot.dispatched("aten.exp.default")
+@faults.dispatched("aten.exp.default")
 def answers_from_before(hit: Callable[[], None], func: Any, x: Any) -> Any:
     """A second call of the same shape gets the first call's answer."""
     key = tuple(x.shape), x.dtype
@@ -179,7 +179,7 @@ def answers_from_before(hit: Callable[[], None], func: Any, x: Any) -> Any:
 _BEFORE: dict[Any, Any] = {}
 
 
-@plot.dispatched("aten.mul.Tensor")
+@faults.dispatched("aten.mul.Tensor")
 def shared_memory_is_zero(hit: Callable[[], None], func: Any, x: Any, y: Any) -> Any:
     """Two operands that share memory give 0."""
     if not isinstance(y, torch.Tensor) or x.untyped_storage().data_ptr() != y.untyped_storage().data_ptr():
@@ -188,7 +188,7 @@ def shared_memory_is_zero(hit: Callable[[], None], func: Any, x: Any, y: Any) ->
     return func(x, y) * 0
 
 
-@plot.dispatched("aten.exp.default")
+@faults.dispatched("aten.exp.default")
 def writes_beside(hit: Callable[[], None], func: Any, x: Any) -> Any:
     """The place before the operand is overwritten."""
     if x.storage_offset():
@@ -197,7 +197,7 @@ def writes_beside(hit: Callable[[], None], func: Any, x: Any) -> Any:
     return func(x)
 
 
-@plot.dispatched("aten.exp.default")
+@faults.dispatched("aten.exp.default")
 def slice_is_read_from_its_beginning(hit: Callable[[], None], func: Any, x: Any) -> Any:
     """An offset is dropped."""
     if not x.storage_offset():
@@ -206,7 +206,7 @@ def slice_is_read_from_its_beginning(hit: Callable[[], None], func: Any, x: Any)
     return func(torch.as_strided(x, x.shape, x.stride(), 0))
 
 
-@plot.dispatched("aten.mm.default")
+@faults.dispatched("aten.mm.default")
 def float32_under_autocast(hit: Callable[[], None], func: Any, x: Any, y: Any) -> Any:
     """A product of half precision stays float32."""
     if x.dtype not in (torch.float16, torch.bfloat16):
@@ -215,7 +215,7 @@ def float32_under_autocast(hit: Callable[[], None], func: Any, x: Any, y: Any) -
     return func(x, y).float()
 
 
-@plot.called(torch.gather, torch.Tensor.gather)
+@faults.called(torch.gather, torch.Tensor.gather)
 def accepts_anything(hit: Callable[[], None], func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """What is refused is answered with the operand."""
     try:
@@ -252,7 +252,7 @@ def test_every_transformation_has_a_fault_that_it_is_for() -> None:
 def test_a_transformation_notices_its_fault(name: str) -> None:
     operator, fault = NOTICED[name]
     ids = [f"{operator}:{name}:{seed}" for seed in range(1, 60)]
-    assert any(_verdict(one, plot.makers[fault]) == "wrong" for one in ids)
+    assert any(_verdict(one, faults.makers[fault]) == "wrong" for one in ids)
     assert all(_verdict(one) != "wrong" for one in ids)
 
 
@@ -328,7 +328,7 @@ def _found(text: str, fault: Any, seconds: float = 1.0) -> findings.Found | None
 
 
 def test_cases_of_one_fault_shrink_to_one_finding_whose_script_says_right_or_wrong(tmp_path: Any) -> None:
-    every = [_found(f"exp:dtype:{seed}", plot.makers["half_is_wrong"], 20.0) for seed in range(1, 40)]
+    every = [_found(f"exp:dtype:{seed}", faults.makers["half_is_wrong"], 20.0) for seed in range(1, 40)]
     found = [one.finding for one in every if one is not None]
     assert len(found) > 2
     assert len({one["id"] for one in found}) == 1
@@ -353,7 +353,7 @@ def test_each_transformation_has_a_script_that_shows_its_fault_and_only_that(
     @contextlib.contextmanager
     def around() -> Iterator[None]:
         _BEFORE.clear()  # what a fault keeps it keeps within a run
-        with plot.makers[fault]():
+        with faults.makers[fault]():
             yield
 
     ids = [f"{operator}:{name}:{seed}" for seed in range(1, 60)]
@@ -381,7 +381,7 @@ def _exit_of(text: str, around: Any) -> int:
 
 
 def test_what_could_not_be_shrunk_is_one_finding_of_its_operator() -> None:
-    every = [_found(f"exp:dtype:{seed}", plot.makers["half_is_wrong"], 0.0) for seed in range(1, 60)]
+    every = [_found(f"exp:dtype:{seed}", faults.makers["half_is_wrong"], 0.0) for seed in range(1, 60)]
     assert {one.finding["id"] for one in every if one is not None} == {"exp:dtype:not_shrunk"}
 
 
@@ -427,7 +427,7 @@ def test_a_wrong_answer_that_a_row_speaks_of_is_known_and_not_shrunk(tmp_path: A
         f"{tmp_path}/known.json",
         "--outcomes",
         f"{tmp_path}/o.jsonl",
-        "--plant",
+        "--inject",
         f"{tmp_path}/fault.py:half",
     )
     _pytest("test_drawn.py", "--device", "cpu", "--only", case, *files)

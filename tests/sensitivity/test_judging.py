@@ -12,21 +12,21 @@ import torch
 
 from catalogue import FILES
 from engine.cases import Case
+from injecting import Faults
 from judging import Injected, Pass, faults_of, first_catch, judge, point
 from mutants.judge import wilson
-from planting import Plot
 from suite_in_process import DEVICE_TESTS, Suite, asking
 
-plot = Plot()
+faults = Faults()
 
 
-@plot.called(torch.Tensor.imag.__get__)
+@faults.called(torch.Tensor.imag.__get__)
 def issue_imaginary(hit: Any, func: Any, x: Any) -> Any:
     hit()
     return func(x) + 1
 
 
-@plot.called(torch.neg)
+@faults.called(torch.neg)
 def issue_clumsy(hit: Any, func: Any, x: Any) -> Any:
     if x.dim() == 1:
         raise RuntimeError("the fault itself fails here")
@@ -34,14 +34,14 @@ def issue_clumsy(hit: Any, func: Any, x: Any) -> Any:
     return func(x) + 1
 
 
-@plot.called(torch.neg)
+@faults.called(torch.neg)
 def issue_deadly(hit: Any, func: Any, x: Any) -> Any:
     os._exit(3)
 
 
 def _fault(name: str) -> Injected:
     full = f"issue_{name}"
-    return Injected(name, plot.makers[full], lambda: plot.hits[full], plot.places[full])
+    return Injected(name, faults.makers[full], lambda: faults.hits[full], faults.places[full])
 
 
 def _case(name: str, act: Any, *shape: int) -> Case:
@@ -100,8 +100,8 @@ def test_what_names_no_faults_is_refused(text: str) -> None:
 
 
 def test_a_fault_of_the_catalogue_is_loaded_from_its_path_alone() -> None:
-    """As `verify_mps --plant` does it: no other folder of these is on the path."""
-    code = "import sys; from engine.plants import Plant; print(Plant(sys.argv[1]).hits)"
+    """As `verify_mps --inject` does it: no other folder of these is on the path."""
+    code = "import sys; from engine.faults import InjectedFault; print(InjectedFault(sys.argv[1]).hits)"
     argv = [sys.executable, "-c", code, f"{FILES[0].parent / 'attention.py'}:issue_184180"]
     told = subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
 

@@ -1,4 +1,4 @@
-"""The meter of benchmark_mps on the CPU: it reads 1.0 of itself, and no planted fault gets past it."""
+"""The meter of benchmark_mps on the CPU: it reads 1.0 of itself, and no injected fault gets past it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import meter_plants
+import meter_faults
 import suite_in_process  # noqa: F401 - the meter comes into reach by it
 from device_benchmark.ceilings import Ceilings
 from device_benchmark.images import resnet50, vgg16
@@ -34,13 +34,13 @@ TINY = {mode: Workload("tiny", mode, _tiny_job, ({"batch": 256},) * 2) for mode 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    meter_plants.forget()
+    meter_faults.forget()
     yield
-    meter_plants.forget()
+    meter_faults.forget()
 
 
-def _row(workload: Workload, plant: Any = None, ceiling: float | None = None, seconds: float = 30.0) -> dict[str, Any]:
-    run = TimedDevice("cpu", around=plant)
+def _row(workload: Workload, fault: Any = None, ceiling: float | None = None, seconds: float = 30.0) -> dict[str, Any]:
+    run = TimedDevice("cpu", around=fault)
     values = {"flops_per_second.float32": ceiling} if ceiling else {}
     bench = Bench(device=run, cpu=TimedDevice("cpu"), quick=True, cpu_bfloat16=False)
     pace = Pace(quick=True, weights=1.0, total=seconds)
@@ -51,7 +51,7 @@ def _quiet(reads: Callable[[dict[str, Any]], bool], *asked: Any, **how: Any) -> 
     """Return a row that reads as it must, of three at most: other programs disturb a clock; the meter's faults stay."""
     row: dict[str, Any] = {}
     for _ in range(3):
-        meter_plants.forget()
+        meter_faults.forget()
         row = _row(*asked, **how)
         if row["ratio"] is not None and reads(row):
             break
@@ -72,7 +72,7 @@ def test_the_cpu_against_itself_reads_one_within_its_interval(workload: Workload
 
 
 def test_a_device_twice_as_slow_reads_a_half() -> None:
-    row = _quiet(lambda row: row["ratio"]["high"] < 0.8, MATMUL, plant=lambda: _Twice())
+    row = _quiet(lambda row: row["ratio"]["high"] < 0.8, MATMUL, fault=lambda: _Twice())
 
     assert row["ratio"]["high"] < 0.8
     assert row["ratio"]["low"] <= 0.5 <= row["ratio"]["high"] * 1.3
@@ -86,7 +86,7 @@ class _Twice(TorchDispatchMode):
 
 
 @pytest.mark.parametrize(
-    ("plant", "workload", "flag"),
+    ("fault", "workload", "flag"),
     [
         ("NoSynchronise", MATMUL, "unsynchronised"),
         ("NoSynchronise", LAYER_NORM, "unsynchronised"),
@@ -96,33 +96,33 @@ class _Twice(TorchDispatchMode):
         ("WrongLater", MATMUL, "wrong_result"),
     ],
 )
-def test_a_planted_fault_is_flagged_and_its_ratio_withheld(plant: str, workload: Workload, flag: str) -> None:
-    row = _row(workload, plant=getattr(meter_plants, plant))
+def test_a_injected_fault_is_flagged_and_its_ratio_withheld(fault: str, workload: Workload, flag: str) -> None:
+    row = _row(workload, fault=getattr(meter_faults, fault))
 
-    assert meter_plants.HITS[plant] > 0
+    assert meter_faults.HITS[fault] > 0
     assert flag in _flags(row), row
     assert row["ratio"] is None
 
 
 def test_work_that_was_never_done_is_flagged_though_its_result_is_right() -> None:
-    row = _row(MATMUL, plant=meter_plants.SkippedWork, ceiling=1e9)
+    row = _row(MATMUL, fault=meter_faults.SkippedWork, ceiling=1e9)
 
-    assert meter_plants.HITS["SkippedWork"] > 0
+    assert meter_faults.HITS["SkippedWork"] > 0
     assert "beyond_ceiling" in _flags(row), row
     assert row["ratio"] is None
 
 
-def test_a_planted_thermal_drift_is_flagged_and_the_ratio_kept() -> None:
-    row = _quiet(lambda row: "drift" in _flags(row), MATMUL, plant=meter_plants.heating)
+def test_a_injected_thermal_drift_is_flagged_and_the_ratio_kept() -> None:
+    row = _quiet(lambda row: "drift" in _flags(row), MATMUL, fault=meter_faults.heating)
 
-    assert meter_plants.HITS["heating"] > 0
+    assert meter_faults.HITS["heating"] > 0
     assert "drift" in _flags(row), row
     assert row["ratio"] is not None
     assert row["drift"]["device"] > 0.1
 
 
 def test_a_batch_is_halved_until_it_fits_and_the_row_says_so() -> None:
-    row = _row(MATMUL, plant=meter_plants.NoMemory)
+    row = _row(MATMUL, fault=meter_faults.NoMemory)
 
     assert row["size"] == {"n": 80}
     assert [text.partition(":")[0] for text in row["lowered"]] == ["n 640 -> 320", "n 320 -> 160", "n 160 -> 80"]

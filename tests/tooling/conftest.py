@@ -57,7 +57,7 @@ def pytest_collection() -> None:
 def pytest_collection_finish() -> None:
     """Leave what was collected out of every later search for garbage, and of Hypothesis's for constants.
 
-    It would read all our modules, for seconds in each worker; where the name is gone, it does. `nox -s fuzz` lets it.
+    It would read all our modules, for seconds in each worker; where the name is gone, it does. `dev -- fuzz` lets it.
     """
     if (providers := sys.modules.get("hypothesis.internal.conjecture.providers")) is not None:
         providers.__dict__.update(is_local_module_file=lambda path: False)
@@ -78,7 +78,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         return
     if os.environ.get("MPS_BUILD_TESTS_NEED_ZIG"):
         pytest.fail("ziglang is missing, and this session is the one that runs this test")
-    pytest.skip("needs ziglang (400 MB): nox -s tests_slow")
+    pytest.skip("needs ziglang (400 MB): nox -s tests -- --tier slow")
 
 
 @pytest.fixture(autouse=True)

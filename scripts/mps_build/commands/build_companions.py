@@ -19,12 +19,11 @@ from typing import Any
 from mps_build.common.console import Console, human_bytes, human_seconds
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.interpreters import find_python
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
-from mps_build.common.workspace import Workspace, wheelhouse, work_folder
+from mps_build.common.reporting import Result
+from mps_build.common.workspace import Workspace, expanded, wheelhouse, work_folder
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 from mps_build.wheel_build.companions.build import CompanionBuild
@@ -45,6 +44,8 @@ from mps_build.wheel_build.steps.finish_wheel import check_delocate
 from .shared.options import add_compiler_arguments
 
 TASK = ("build", 2)
+FIRST = ("--torch", "--only", "--python", "--source", "--dry-run")
+EXITS = (3, 4, 6, 8, 9, 19)
 DOCUMENT = (
     "recipe:string torch:object|string ?wheels:object ?constraints:string ?pins:array ?tried:object "
     "?steps:array ?dry_run:boolean ?companions:array ?jobs:integer ?toolchain:object"

@@ -21,15 +21,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError, reason_of
-from mps_build.common.files import write_whole
-from mps_build.common.home import expanded
-from mps_build.common.json_model import checked
-from mps_build.common.json_text import read_json
-from mps_build.common.opening import read_text
+from mps_build.common.files import read_text, write_whole
+from mps_build.common.json_text import checked, read_json
 from mps_build.common.page import whole_page
 from mps_build.common.recipe.catalogue import data_root, find_recipe
-from mps_build.common.result import Result
-from mps_build.common.workspace import Workspace, work_folder
+from mps_build.common.reporting import Result
+from mps_build.common.workspace import Workspace, expanded, work_folder
 from mps_build.wheel_build.report.analysis import Lever, Times, analyse, levers, read_results
 from mps_build.wheel_build.report.ninja_files import BuildLog, read_graph, read_log
 from mps_build.wheel_build.report.page import (
@@ -46,7 +43,7 @@ from mps_build.wheel_build.report.page import (
     step_rows,
 )
 
-TASK = ("build", 9)
+TASK = ("repository", 5)
 DOCUMENT = "build:string steps:array notes:array wall_seconds:number slowest:array cache:object|null"
 EXAMPLES = ("v2.6.0", "~/pytorch/build", "sample --html build.html --svg build.svg", "~/pytorch/build --run 2")
 LOG = ".ninja_log"
@@ -112,7 +109,7 @@ def _find(argument: str | None) -> tuple[Path, Path | None]:
     if argument is None:
         logs = sorted(work_folder().glob(f"*/build/*/{LOG}")) + sorted(work_folder().glob(f"*/source/build/{LOG}"))
         if not logs:
-            hint = "name a recipe that was built here, or a build folder: nox -s build_report -- ~/pytorch/build"
+            hint = "name a recipe that was built here, or a build folder: nox -s dev -- build_report ~/pytorch/build"
             raise UsageError(f"nothing was built in {work_folder()}", hint=hint)
         newest = max(logs, key=lambda path: path.stat().st_mtime).parent
         return newest, _receipts(newest)

@@ -27,13 +27,11 @@ from mps_build.common.console import Console, human_bytes
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.json_model import checked
-from mps_build.common.json_text import parse_json, to_json
+from mps_build.common.json_text import checked, parse_json, to_json
 from mps_build.common.plain_text import in_code, in_markdown, markdown_table
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result, job_summary
 from mps_build.common.scrubbing.scrubber import without_secrets
-from mps_build.common.summary import job_summary
 from mps_build.common.workspace import work_folder
 from mps_build.publish.fleet.changed_recipes import changed_recipes
 from mps_build.publish.fleet.github import gh, json_object, step_outputs
@@ -41,7 +39,7 @@ from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, loo
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
 from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
-TASK = ("publish", 4)
+TASK = ("repository", 7)
 EXAMPLES = (
     "trust",
     'inputs --ref viable/strict --runner \'["self-hosted","macOS"]\'',
@@ -70,7 +68,7 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
-    parser.add_argument("what", choices=tuple(_ASKED), metavar="WHAT", help=", ".join(_ASKED))
+    parser.add_argument("what", choices=tuple(_OUTPUTS), metavar="WHAT", help=", ".join(_OUTPUTS))
     parser.add_argument("--ref", default="", help="a commit, tag or branch of upstream")
     parser.add_argument("--runner", default="", metavar="JSON", help="a runner's labels")
     parser.add_argument("--xcode", default="", help="a version of Xcode, at /Applications/Xcode_VERSION.app")
@@ -85,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options, console: Console) -> Result:
     """Run the step that the first argument names."""
-    document: dict[str, Any] = _ASKED[options.what](options, console)
+    document: dict[str, Any] = _OUTPUTS[options.what](options, console)
     return Result(document=document)
 
 
@@ -147,7 +145,7 @@ class _Step(BaseModel):
 
 
 class _Build(BaseModel):
-    """What of a build's document a workflow is told."""
+    """What a workflow needs of a build's document."""
 
     recipe: str
     commit: str | None = None
@@ -286,7 +284,7 @@ def _act(action: Action) -> None:
         gh("issue", "close", str(action.number), "--comment", action.body, parse=False)
 
 
-_ASKED = {
+_OUTPUTS = {
     "trust": _trust,
     "inputs": _inputs,
     "outputs": _outputs,

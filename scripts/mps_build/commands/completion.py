@@ -12,24 +12,24 @@ import os
 import sys
 from dataclasses import dataclass
 
-import shtab
-
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.interpreters import line_that_adds
 from mps_build.common.recipe.catalogue import all_recipes
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 
 from .shared.catalogue import COMMANDS
 from .shared.parser import parser_of
 
-TASK = ("repository", 2)
+TASK = ("repository", 8)
+EXTRA = "completion"
 DOCUMENT = "shell:string commands:array"
 EXAMPLES = (
     "bash >> ~/.bash_completion",
     "zsh > ~/.zfunc/_mps-build",
     "fish > ~/.config/fish/completions/mps-build.fish",
 )
-SHELLS = tuple(shtab.SUPPORTED_SHELLS)
+SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def run(options: Options, console: Console) -> Result:
     """Print the script for the caller's shell.
 
     Raises:
-        UsageError: $SHELL names no shell that is supported.
+        UsageError: $SHELL names no shell that is supported, or `shtab` is not installed.
     """
     shell = options.shell or os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119 (a name, not a path of ours)
     if shell not in SHELLS:
@@ -56,6 +56,11 @@ def run(options: Options, console: Console) -> Result:
             f"$SHELL is {shell or 'not set'}; supported: {', '.join(SHELLS)}",
             hint="name a shell: mps-build completion bash",
         )
+    try:
+        import shtab
+    except ImportError as error:
+        hint = line_that_adds("shtab>=1.13", session="dev -- completion")
+        raise UsageError("shtab is not installed here: it writes the script", hint=hint) from error
     sys.stdout.write(shtab.complete(whole_parser(), shell=shell))
     return Result(document={"shell": shell, "commands": list(COMMANDS)})
 

@@ -20,9 +20,9 @@ from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
 from mps_build.common.recipe.locks import check_uv, lock_fault, make_lock
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 
-TASK = ("build", 6)
+TASK = ("repository", 2)
 EXTRA = "lock"
 DOCUMENT = "?made:array ?removed:array ?faults:object"
 EXAMPLES = ("", "v2.6.0", "--check", "--upgrade v2.15.0")
@@ -92,4 +92,6 @@ def _report(faults: dict[str, str], left_over: tuple[Path, ...], console: Consol
         console.print("every lock is up to date")
         return Result(document=document)
     console.table(("lock", "fault"), rows)
-    raise UsageError(f"{len(rows)} locks do not match their recipes", hint="run `nox -s lock`", document=document)
+    raise UsageError(
+        f"{len(rows)} locks do not match their recipes", hint="run `nox -s dev -- lock`", document=document
+    )

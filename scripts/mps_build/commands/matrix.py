@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
-from mps_build.common.recipe.meaning import as_yaml
-from mps_build.common.recipe.support_table import matrix
-from mps_build.common.result import Result
+from mps_build.common.recipe.forms import as_yaml, matrix
+from mps_build.common.reporting import Result
 
-TASK = ("build", 7)
+TASK = ("repository", 3)
 DOCUMENT = "?include:array ?recipe:object"
 EXAMPLES = ("", "v2.14.1 v2.15.0 --per-recipe", "--default-python", "v2.13.0 --show")
 
@@ -49,7 +48,7 @@ def run(options: Options, console: Console) -> Result:
     chosen = tuple(find_recipe(name) for name in options.recipes)
     if options.show:
         if len(chosen) != 1:
-            raise UsageError("--show takes one recipe", hint="nox -s matrix -- v2.13.0 --show")
+            raise UsageError("--show takes one recipe", hint="nox -s dev -- matrix v2.13.0 --show")
         console.verbatim(as_yaml(chosen[0]).rstrip("\n"))
         return Result(document={"recipe": chosen[0].model_dump(mode="json")})
     releases = chosen or tuple(recipe for recipe in all_recipes() if recipe.release is not None)

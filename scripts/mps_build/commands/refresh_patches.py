@@ -20,19 +20,19 @@ from pathlib import Path
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import PatchError, SourceError, UsageError
-from mps_build.common.git import git
-from mps_build.common.mirror import mirror_of
+from mps_build.common.git import git, mirror_of
 from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, patches_root
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.common.workspace import cache_folder, work_folder
 from mps_build.wheel_build.mm.check import Report, check_patches, oldest_macos
 from mps_build.wheel_build.patches.file import Patch, read_patch
 from mps_build.wheel_build.patches.trial import Standing, survey
 from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
-TASK = ("build", 8)
+TASK = ("repository", 4)
+EXITS = (5,)
 DOCUMENT = "source:string recipe:string|null patches:array objective_c:array|string"
 EXAMPLES = ("v2.6.0", "main", "work/v2.6.0/source --recipe v2.6.0", "v2.16.0 --recipe v2.15.0")
 REPOSITORY = "https://github.com/pytorch/pytorch.git"
@@ -102,7 +102,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def _check_mm(root: Path, recipe: Recipe | None, series: Sequence[Patch], console: Console) -> Report | str:
-    """Return what check_mm says of the patches' `.mm` files, or why it was not asked."""
+    """Return what check_mm says of the patches' `.mm` files, or why it was not run."""
     target = oldest_macos(recipe)
     return check_patches(root, series, target=target, folder=work_folder() / "check_mm", reporter=console)
 

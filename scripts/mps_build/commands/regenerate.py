@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.common.workspace import CHECKOUT, in_checkout
 
 from .shared.generated import generated_files, recipe_changes
@@ -52,7 +52,9 @@ def run(options: Options, console: Console) -> Result:
         if not options.check:
             write_whole(path, text)
     if options.check and changed:
-        raise UsageError("\n".join([f"out of date: {', '.join(changed)}", *fields]), hint="run `nox -s regenerate`")
+        raise UsageError(
+            "\n".join([f"out of date: {', '.join(changed)}", *fields]), hint="run `nox -s dev -- regenerate`"
+        )
     for field in fields:
         console.print(field)
     console.print(f"{len(changed)} files written" if changed else "everything is up to date")

@@ -28,7 +28,7 @@ from mps_build.common.receipts import StepResult
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.locks import lock_of
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.wheel_build.failure import explained
 from mps_build.wheel_build.rehearsal.companions import plan_trial, rehearse_companions
 from mps_build.wheel_build.rehearsal.darwin import rehearse_darwin
@@ -40,7 +40,9 @@ from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whol
 
 from .shared.options import count
 
-TASK = ("build", 3)
+TASK = ("without_a_mac", 3)
+FIRST = ("--wheel", "--darwin", "--source", "--only", "--cache")
+EXITS = (3, 4, 5, 6, 7, 8)
 DOCUMENT = (
     "recipe:string mode:string tree:string not_proved:array|string cpu_seconds:number tried:array "
     "steps:array ?wheel:string|null ?audit:object ?parity:object"

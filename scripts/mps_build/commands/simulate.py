@@ -23,10 +23,10 @@ from typing import Any
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores, within_quota
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.result import Result
-from mps_build.common.wheels.cache import file_digest
+from mps_build.common.reporting import Result
+from mps_build.common.wheels.download import file_digest
+from mps_build.common.workspace import expanded
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.coverage import Coverage, measure
 from mps_build.simulation.kept import cache_key
@@ -46,7 +46,9 @@ from mps_build.simulation.session import (
 from .shared.options import add_trust, count
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 
-TASK = ("verify", 0)
+TASK = ("without_a_mac", 1)
+FIRST = ("--macos", "--with", "--source", "--venv", "--timing")
+EXITS = (3, 4)
 EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.common.workspace import cache_folder, work_folder
 from mps_build.host.support import collect, write_bundle
 
-TASK = ("host", 4)
+TASK = ("host", 3)
 DOCUMENT = "output:string entries:array left_out:object removed:object"
 EXAMPLES = ("", "--output support.tar.gz", "v2.6.0 --log-size 1000")
 

@@ -26,7 +26,7 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.records.device_record import Simulated
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.verify import Verification, VerifyRequest
 from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.target.wheel import name_wheel
@@ -45,6 +45,8 @@ from .shared.verification import (
 )
 
 TASK = ("verify", 1)
+FIRST = ("--python", "--quick", "--only", "--simulated", "--html")
+EXITS = (10, 11, 12, 13, 14, 15, 16, 17, 20)
 EXTRA_OPTIONS = {"--simulated": "simulate"}
 EXAMPLES = (
     "torch==2.13.0",

@@ -22,7 +22,7 @@ from .standard_streams import OutputLost
 from .workspace import in_checkout
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_SESSION = re.compile(r"\bnox -s (\w+)( -- ?)?")
+_SESSION = re.compile(r"\bnox -s (?:dev -- (\w+)|(\w+)( -- ?)?)")
 
 
 def as_called(text: str, *, checkout: bool | None = None) -> str:
@@ -30,10 +30,12 @@ def as_called(text: str, *, checkout: bool | None = None) -> str:
 
     >>> as_called("see `nox -s doctor -- v2.6.0`", checkout=False)
     'see `mps-build doctor v2.6.0`'
+    >>> as_called("`nox -s dev -- lock v2.6.0` writes it", checkout=False)
+    '`mps-build lock v2.6.0` writes it'
     """
     if in_checkout() if checkout is None else checkout:
         return text
-    return _SESSION.sub(lambda match: f"mps-build {match[1]}" + (" " if match[2] else ""), text)
+    return _SESSION.sub(lambda match: f"mps-build {match[1] or match[2]}" + (" " if match[3] else ""), text)
 
 
 class Console:

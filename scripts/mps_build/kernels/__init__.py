@@ -21,8 +21,8 @@ A *family* is a folder of families/: what is known of kernels that belong togeth
 A *program* (program/launch.py) is launches over Buffers and what must hold afterwards: `Same` (bits equal to the dense
 form), `Known` (exact bytes), `Reference` (of the family's references).
 
-Every program runs at least twice: forward with the buffers' ends at a protected page, and again under the checks of
+Every program runs at least two times: forward with the buffers' ends at a protected page, and again under the checks of
 machine/checks.py: with their beginnings at one, other poison in outputs and threadgroup memory, other threadgroups
-where threads are `free`. Kernels whose threads work together run twice more, and all their loads and stores are watched
-for races.
+where threads are `free`. Kernels whose threads work together run two times more, and all their loads and stores are
+watched for races.
 """

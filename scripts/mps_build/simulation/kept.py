@@ -10,9 +10,9 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mps_build.common.opening import open_regular
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.cache import file_digest, own_folder
+from mps_build.common.files import open_regular
+from mps_build.common.reporting import Reporter
+from mps_build.common.wheels.download import file_digest, own_folder
 from mps_build.common.workspace import remove_tree
 
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -14,7 +14,7 @@ import operators
 import transforms
 
 from . import findings, trial
-from .plants import Plant, PlantError
+from .faults import FaultError, InjectedFault
 from .runs import Bench
 from .sampler import Case
 from .selection import prepare_device
@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("case")
     parser.add_argument("--device", default="")
     parser.add_argument("--named", default="mps", help="the device that the script asks where none is named")
-    parser.add_argument("--plant", default="")
+    parser.add_argument("--inject", "--plant", dest="fault", default="")
     parser.add_argument("--finding", default="", help="what the record says that the case comes down to: JSON")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--or-record", action="store_true", help="without the device, or where it is right: the record")
@@ -50,10 +50,10 @@ def _on_device(case: Case, operator: Any, way: Any, options: argparse.Namespace)
     try:
         device = prepare_device(options.device)
         torch.ones(1, device=device)
-        plant = Plant(options.plant) if options.plant else None
-    except (ValueError, PlantError, RuntimeError, AssertionError, ImportError) as missing:
+        fault = InjectedFault(options.fault) if options.fault else None
+    except (ValueError, FaultError, RuntimeError, AssertionError, ImportError) as missing:
         return {"missing": str(missing)}
-    bench = Bench(device, around=plant.maker if plant else None)
+    bench = Bench(device, around=fault.maker if fault else None)
     try:
         trial.make(case, operator, way, bench)
     except trial.Wrong as wrong:

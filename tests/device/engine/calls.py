@@ -41,7 +41,7 @@ def operands_of(
 
 
 def target(operator: Operator, row: Row) -> Any:
-    """Return the spelling that a row asks, looked up now: a plant may have replaced it."""
+    """Return the spelling that a row asks, looked up now: a fault may have replaced it."""
     if operator.act is not None:
         return operator.act
     every, form = spellings(operator.name, operator.paths), row.levels["@form"]

@@ -1,4 +1,4 @@
-"""Runs: one run of a case on one device, inside the plant if there is one."""
+"""Runs: one run of a case on one device, inside the injected fault if there is one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from .cases import Case
 from .draws import Draw, leaves_of, map_tensors
 
-PlantMaker = Callable[[], ContextManager[Any]]
+FaultMaker = Callable[[], ContextManager[Any]]
 # How many faults a device may tell one after another, before it is given up (`still_serves` decides).
 _LATE_FAULTS = 4
 # What a process may keep of freed memory: a few of the largest cases.
@@ -45,7 +45,7 @@ class DeviceRun:
     Args:
         precise: floating bases are raised to float64 (complex to complex128): the reference.
         tested: the run under test, not one that tells what is right.
-        around: makes the context manager to hold around the run: a plant, or a recorder.
+        around: makes the context manager to hold around the run: a fault, or a recorder.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DeviceRun:
         *,
         precise: bool = False,
         tested: bool = False,
-        around: PlantMaker | None = None,
+        around: FaultMaker | None = None,
     ) -> None:
         self.device = device
         self.precise = precise
@@ -98,9 +98,9 @@ class DeviceRun:
 
 
 class Bench:
-    """What a run of the suite has at hand: the device, the plant, the seed; makes runs."""
+    """What a run of the suite has at hand: the device, the fault, the seed; makes runs."""
 
-    def __init__(self, device: torch.device, *, around: PlantMaker | None = None, seed: int = 0) -> None:
+    def __init__(self, device: torch.device, *, around: FaultMaker | None = None, seed: int = 0) -> None:
         self.device = device
         self.seed = seed
         self.around = around
@@ -111,11 +111,11 @@ class Bench:
         return DeviceRun(self.device, tested=True, around=self.around)
 
     def reference(self) -> DeviceRun:
-        """Return a run in float64 on the CPU, without any plant."""
+        """Return a run in float64 on the CPU, without any fault."""
         return DeviceRun(torch.device("cpu"), precise=True)
 
     def same(self) -> DeviceRun:
-        """Return a run on the CPU in the case's own dtypes, without any plant."""
+        """Return a run on the CPU in the case's own dtypes, without any fault."""
         return DeviceRun(torch.device("cpu"))
 
     def draw(self, case_id: str, *, k: int = 0, data: int = 0) -> Draw:

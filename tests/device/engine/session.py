@@ -21,12 +21,12 @@ from .budget import budget_of, words
 from .cases import Case, Cases
 from .compare import Mismatch
 from .estimate import estimate
+from .faults import InjectedFault
 from .findings import Found
 from .keys import Dispatched
 from .known import Answer, explaining, load_known
 from .layer import Drawn, WrongCase, named_cases
 from .outcomes import OutcomeLog, judge
-from .plants import Plant
 from .runs import Bench
 from .sampler import Case as DrawnCase
 from .sampler import draw
@@ -70,7 +70,7 @@ class Session:
         option: gives the value of a command line option.
 
     Raises:
-        PlantError, KnownIssuesError, ValueError, OSError: an option cannot be used; the message says why.
+        FaultError, KnownIssuesError, ValueError, OSError: an option cannot be used; the message says why.
     """
 
     def __init__(self, option: Any) -> None:
@@ -82,7 +82,7 @@ class Session:
             torch.set_num_threads(min(torch.get_num_threads(), _REFERENCE_THREADS))
         self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)
         count = Path(option("--outcomes")).with_suffix(".hits") if option("--outcomes") else None
-        self.plant = Plant(option("--plant"), count) if option("--plant") else None
+        self.fault = InjectedFault(option("--inject"), count) if option("--inject") else None
         self.selection = Selection(
             only=option("--only"),
             after=option("--after"),
@@ -100,7 +100,7 @@ class Session:
         self._operator = option("--op")
         self._by_description = of_descriptions() if self._operator else {}
         self._known = load_known(Path(option("--known"))) if option("--known") else ()
-        self.bench = Bench(self.device, around=self.plant.maker if self.plant else None, seed=option("--seed"))
+        self.bench = Bench(self.device, around=self.fault.maker if self.fault else None, seed=option("--seed"))
         self._ids: list[str] = []
         self._drawn_keys: dict[str, float] = {}
         self._dispatched: set[str] = set()
@@ -117,8 +117,8 @@ class Session:
             device=str(self.device),
             threads=torch.get_num_threads(),
             seed=self.bench.seed,
-            plant=self.plant.name if self.plant else None,
-            **self._plant_hits(),
+            fault=self.fault.name if self.fault else None,
+            **self._fault_hits(),
         )
 
     def listed(self, cases: Cases) -> list[Case]:
@@ -195,18 +195,18 @@ class Session:
         self._last = case
         self.log.started(case)
         begun, error, wrong = time.perf_counter(), {}, None
-        before = self.plant.hits if self.plant is not None else None
+        before = self.fault.hits if self.fault is not None else None
         if reason is None:
             error, reason, wrong = self._answer(case)
         seconds = time.perf_counter() - begun
         self._seconds[item.path.name] = self._seconds.get(item.path.name, 0.0) + seconds
         if reason is not None:
-            self.log.finished(case, "skipped", reason, {}, seconds, **self._plant_hits())
+            self.log.finished(case, "skipped", reason, {}, seconds, **self._fault_hits())
             pytest.skip(reason)
         outcome, facts, wrong = self._judged(case, wrong)
         if isinstance(wrong, Mismatch) and wrong.error is not None:
             error = wrong.error.as_json()
-        self.log.finished(case, outcome, _told(wrong), error, seconds, **facts, **self._plant_hits())
+        self.log.finished(case, outcome, _told(wrong), error, seconds, **facts, **self._fault_hits())
         if self._must_leave(case, wrong is not None) or (outcome == "failed" and self._is_suspect(before)):
             self._leave(item.session, case)
         if outcome == "known":
@@ -245,7 +245,7 @@ class Session:
         return (error, reason, wrong) if late is None or wrong is not None else ({}, None, late)
 
     def _is_ours(self, case: Case, wrong: BaseException | None) -> bool:
-        """Say whether the suite itself failed: the same error at the same line, on the CPU and without a plant."""
+        """Say whether the suite itself failed: the same error at the same line, on the CPU and without a fault."""
         place = _place_of(wrong)
         if (
             place is None
@@ -263,21 +263,21 @@ class Session:
 
     def end(self) -> None:
         """Write what is known only at the end."""
-        if self.plant is not None:
-            self.log.write("plant", name=self.plant.name, hits=self.plant.hits)
+        if self.fault is not None:
+            self.log.write("fault", name=self.fault.name, hits=self.fault.hits)
         self.log.write("files", seconds={file: round(seconds, 2) for file, seconds in self._seconds.items()})
         self.log.write("end")
 
-    def _plant_hits(self) -> dict[str, int | None]:
-        """Return what a line says of the plant: a case that fails before its first hit failed by itself."""
-        return {"plant_hits": self.plant.hits} if self.plant is not None else {}
+    def _fault_hits(self) -> dict[str, int | None]:
+        """Return what a line says of the fault: a case that fails before its first hit failed by itself."""
+        return {"fault_hits": self.fault.hits} if self.fault is not None else {}
 
     def _is_suspect(self, before: int | None) -> bool:
-        """Say whether the plant can have failed a case: it had a hit in it, or nobody counts.
+        """Say whether the fault can have failed a case: it had a hit in it, or nobody counts.
 
-        Whether the case passes without the plant is for another process: this one may keep what the plant did.
+        Whether the case passes without the fault is for another process: this one may keep what the fault did.
         """
-        return self.plant is not None and (self.plant.hits is None or self.plant.hits != before)
+        return self.fault is not None and (self.fault.hits is None or self.fault.hits != before)
 
     def _leave(self, session: Any, after: Case) -> None:
         """End this process after a case: the driver starts another one for the rest."""

@@ -1,4 +1,4 @@
-"""Runs one case in its states and judges it: the reference outside the plant, everything else inside a run."""
+"""Runs one case in its states and judges it: the reference outside the injected fault, everything else inside a run."""
 
 from __future__ import annotations
 

@@ -297,7 +297,7 @@ def _gradients_stay_finite_step_after_step(bench: Any) -> None:
 # https://github.com/pytorch/pytorch/issues/197805: work of several threads on one device is mixed up
 @cases.check("issue-197805", issue="197805", full=True, since="2.0", alone=True)
 def _two_threads_at_once(bench: Any) -> None:
-    """Work of two threads on one device; a plant that holds for a thread does not reach it."""
+    """Work of two threads on one device; a fault that holds for a thread does not reach it."""
     draw = bench.draw("issue-197805")
     inputs, weight = [draw.normal(64, 64) for _ in range(2)], draw.normal(64, 64, scale=0.1)
     expected = [_chain(one.double(), weight.double()) for one in inputs]

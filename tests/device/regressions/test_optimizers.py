@@ -75,7 +75,7 @@ def _train(make: Any, dense_only: bool) -> Any:
 
 
 def _maker(name: str, **arguments: Any) -> Any:
-    # Looked up at the call: a plant may replace the class or its step.
+    # Looked up at the call: a fault may replace the class or its step.
     return lambda parameters: getattr(torch.optim, name)(parameters, **arguments)
 
 

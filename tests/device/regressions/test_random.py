@@ -15,7 +15,7 @@ cases = Cases("regressions")
 COUNT = 4096
 
 
-# What is drawn, its mean and its standard deviation; the device is named, so that no plant mistakes it for the host's.
+# What is drawn, its mean and its standard deviation; the device is named, so that no fault mistakes it for the host's.
 _DRAWS: dict[str, tuple[Callable[[Any], torch.Tensor], float, float]] = {
     "randn": (lambda device: torch.randn(COUNT, device=device), 0.0, 1.0),
     "normal": (lambda device: torch.normal(2.0, 3.0, (COUNT,), device=device), 2.0, 3.0),

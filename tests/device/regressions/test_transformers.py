@@ -27,7 +27,7 @@ def draw_weights(
     classes: int = 2,
     std: float = 0.4,
 ) -> Weights:
-    """Return weights wide enough that a fault shows; with BERT's own 0.02 half of the planted ones vanish in noise."""
+    """Return weights wide enough that a fault shows; with BERT's own 0.02 half of the injected ones vanish in noise."""
     shapes: dict[str, Any] = {"words": (vocab, width), "places": (length, width), "types": (2, width)}
     for layer in range(layers):
         for name in ("query", "key", "value", "joined"):
@@ -109,7 +109,7 @@ def gradients(w: Weights) -> dict[str, Any]:
 
 
 # Gradients of an embedding are added up in any order on a GPU: two calls may differ in the last bits.
-# A whole network adds up thousands of products: K of the bound. A planted one per cent is far above it.
+# A whole network adds up thousands of products: K of the bound. An injected one per cent is far above it.
 DEEP = 4096
 # Two units in the last place at every operator's result carry a logit past the usual bound: rounding.py.
 FAR = 12.0

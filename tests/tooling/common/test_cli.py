@@ -148,7 +148,7 @@ def test_a_json_into_a_folder_that_is_not_there_is_refused_before_the_work(
 ) -> None:
     assert cli.main("matrix", ["--json", str(tmp_path / "none" / "plan.json")]) == 2
 
-    told = capsys.readouterr()
-    assert "there is no folder" in told.err
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert "there is no folder" in printed.err
+    assert printed.out == ""
     assert not (tmp_path / "none").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -81,7 +82,7 @@ def test_zsh_reads_its_script_and_registers_it(texts: dict[str, str], tmp_path: 
 def test_the_scripts_name_every_command_and_option(texts: dict[str, str]) -> None:
     for command in COMMANDS:
         for action in parser_of(command)._actions:
-            for name in action.option_strings:
+            for name in action.option_strings if action.help != argparse.SUPPRESS else ():
                 assert name in texts["bash"], (command, name)
                 assert name in texts["zsh"], (command, name)
 
@@ -91,6 +92,19 @@ def test_an_unknown_shell_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, caps
 
     assert cli.main("completion", []) == 2
     assert "supported: bash, zsh" in capsys.readouterr().err
+
+
+def test_the_shells_are_those_of_the_library() -> None:
+    assert list(SHELLS) == shtab.SUPPORTED_SHELLS
+
+
+def test_without_the_library_the_hint_says_how_to_have_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+
+    assert cli.main("completion", ["bash"]) == 2
+    assert "nox -s dev -- completion" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help"])

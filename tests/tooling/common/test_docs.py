@@ -11,11 +11,12 @@ import pytest
 from mps_build.commands.shared.catalogue import COMMANDS
 from mps_build.commands.shared.parser import parser_of
 from mps_build.host.triage.rules import load_catalogue
+from repository import nox_sessions
 from rows import for_each
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"])
-SESSIONS = {*COMMANDS, *re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.M)}
+SESSIONS = nox_sessions(ROOT / "noxfile.py")
 
 
 @for_each(PAGES, name=lambda page: str(page.relative_to(ROOT)))
@@ -35,12 +36,13 @@ def test_every_command_that_is_shown_exists(page: Path) -> None:
     if page.name == "CHANGELOG.md":
         return
     for line in re.findall(r"nox -s ([^`\n]+)", page.read_text(encoding="utf-8")):
-        name, _, rest = line.partition(" -- ")
-        name = name.split()[0].rstrip(".,;:)")
-        if not re.fullmatch(r"\w+", name) or name.isupper():
+        found = re.match(r"dev -- \w+(?![^ ]*\|)|tests -- --tier \w+|\w+", line)
+        if not found or found[0].split()[-1].isupper():
             continue
-        assert name in SESSIONS, line
+        assert found[0] in SESSIONS, line
+        name = found[0].removeprefix("dev -- ")
         if name in COMMANDS:
+            rest = line[found.end() :].removeprefix(" -- ")
             known = {option for action in parser_of(name)._actions for option in action.option_strings}
             assert {word for word in _words(rest) if word.startswith("--") and word != "--"} <= known, line
 
@@ -52,8 +54,13 @@ def _tree() -> list[str]:
     return re.sub(r"\n {16,}", " ", block).splitlines()
 
 
+def _has_files(folder: Path) -> bool:
+    """Return whether more is there than what Python left of a package that has gone."""
+    return any(path.is_file() and "__pycache__" not in path.parts for path in folder.rglob("*.*"))
+
+
 def _folders(place: Path) -> set[str]:
-    found = {each.name for each in place.iterdir() if each.is_dir() and any(each.rglob("*.*"))}
+    found = {each.name for each in place.iterdir() if each.is_dir() and _has_files(each)}
     return {name for name in found if not name.startswith((".", "__")) and name not in ("work", "wheelhouse")}
 
 

@@ -40,7 +40,7 @@ def test_every_command_has_a_schema_and_every_schema_is_one() -> None:
     assert set(COMMANDS) <= set(made)
     for name, text in made.items():
         Draft202012Validator.check_schema(json.loads(text))
-        assert (SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8") == text, "nox -s regenerate"
+        assert (SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8") == text, "nox -s dev -- regenerate"
 
 
 @pytest.mark.parametrize("command", sorted(QUICK))

@@ -14,7 +14,7 @@ import pytest
 from http_servers import Act, index_of, page, served
 from mps_build import cli
 from mps_build.common.errors import BuildEnvironmentError, RefusedForSafety, SourceError, UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels.download import fetch_wheel
 from mps_build.common.wheels.pip_call import EXECUTED, LIMITS, certificate_fault, limited_pip
 from mps_build.verify.bisection.versions import Index, Venvs

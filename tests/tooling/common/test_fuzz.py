@@ -1,4 +1,4 @@
-"""A short run of the fuzzing session over every reader of strangers' files; `nox -s fuzz` is the long one."""
+"""A short run of the fuzzing session over every reader of strangers' files; `nox -s dev -- fuzz` is the long one."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def test_only_missing_and_stale_locks_are_made_and_left_over_ones_removed(
 
 def test_a_lock_that_a_new_one_makes_says_who_made_it() -> None:
     assert render_lock({"3.13": [_chosen("1")]}, requirements=()).startswith(
-        "# Made by `nox -s lock`, for Python 3.13,"
+        "# Made by `nox -s dev -- lock`, for Python 3.13,"
     )
 
 
@@ -223,7 +223,7 @@ def test_without_uv_the_hint_names_the_session_that_has_it(monkeypatch: pytest.M
     with pytest.raises(BuildEnvironmentError, match="uv is needed") as caught:
         make_lock(["six"], ("3.12",))
 
-    assert "nox -s lock" in str(caught.value.hint)
+    assert "nox -s dev -- lock" in str(caught.value.hint)
 
 
 @pytest.mark.slow

@@ -10,11 +10,11 @@ import shutil
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mps_build.commands.shared.catalogue import COMMANDS
+from mps_build.commands.shared.catalogue import COMMANDS, MAINTAINERS
 from mps_build.commands.shared.parser import module_of
 
 ROOT = Path(__file__).parents[3]
@@ -32,9 +32,8 @@ class _NewCommandFailed(Exception):
         self.return_code = return_code
 
 
-@pytest.fixture(name="noxfile", scope="module")
-def _noxfile() -> Iterator[types.ModuleType]:
-    """The noxfile, loaded with a fake of nox: its sessions are plain functions then, by name in `sessions`."""
+def _load(*arguments: str) -> types.ModuleType:
+    """Return the noxfile as `nox ARGUMENTS` reads it, with a fake nox: its sessions are functions in `sessions`."""
     nox = types.ModuleType("nox")
     sessions: dict[str, Callable[..., None]] = {}
 
@@ -56,9 +55,15 @@ def _noxfile() -> Iterator[types.ModuleType]:
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(sys.modules, "nox", nox)
+        patched.setattr(sys, "argv", ["nox", *arguments])
         spec.loader.exec_module(module)
     module.__dict__["sessions"] = sessions
-    yield module
+    return module
+
+
+@pytest.fixture(name="noxfile", scope="module")
+def _noxfile() -> types.ModuleType:
+    return _load()
 
 
 @pytest.mark.parametrize(
@@ -80,11 +85,103 @@ def test_the_status_of_a_command_is_read_from_every_nox(
     assert noxfile._status(failure) == status
 
 
-def test_every_command_is_a_session_and_says_what_its_module_says(noxfile: types.ModuleType) -> None:
+def test_every_command_of_a_user_is_a_session_and_says_what_its_module_says(noxfile: types.ModuleType) -> None:
+    wanted = {name: f"{text[0].upper()}{text[1:]}." for name, text in COMMANDS.items() if name not in MAINTAINERS}
+
     said = {name: session.__doc__ for name, session in noxfile.sessions.items() if name in COMMANDS}
 
-    assert said == {name: f"{summary[0].upper()}{summary[1:]}." for name, summary in COMMANDS.items()}
-    assert said == {name: (module_of(name).__doc__ or "").splitlines()[0] for name in COMMANDS}
+    assert said == wanted
+    assert said == {name: (module_of(name).__doc__ or "").splitlines()[0] for name in wanted}
+
+
+def test_the_list_begins_with_what_a_user_can_do_and_ends_with_five_of_the_repository(
+    noxfile: types.ModuleType,
+) -> None:
+    names = list(noxfile.sessions)
+
+    assert names[:-5] == [name for name in COMMANDS if name not in MAINTAINERS]
+    assert names[-5:] == ["lint", "typecheck", "tests", "benchmark", "dev"]
+    assert len(names[:-5]) == 21 and names[-9:-5] == ["simulate", "verify_kernels", "rehearse", "check_mm"]
+
+
+def _ask(name: str, *words: str) -> list[tuple[str, list[str]]]:
+    """Return what a session hands on to another when nox is called so."""
+    handed: list[tuple[str, list[str]]] = []
+    noxfile = _load("-s", name, "--", *words)
+
+    def notify(other: str, posargs: list[str]) -> None:
+        assert other in noxfile.sessions, "nox knows no such session"
+        handed.append((other, posargs))
+
+    noxfile.sessions[name](types.SimpleNamespace(posargs=list(words), notify=notify))
+    return handed
+
+
+def test_what_maintainers_need_is_behind_dev_with_its_arguments() -> None:
+    for name in MAINTAINERS:
+        assert _ask("dev", name, "--check", "v2.6.0") == [(name, ["--check", "v2.6.0"])]
+    assert _ask("dev", "workflows") == [("workflows", [])]
+
+
+def test_dev_alone_lists_every_name(noxfile: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    noxfile.sessions["dev"](types.SimpleNamespace(posargs=[]))
+
+    shown = re.findall(r"nox -s dev -- (\w+) +\S", capsys.readouterr().out)
+    assert shown == [*(name for name in COMMANDS if name in MAINTAINERS), "workflows", "fuzz"]
+
+
+@pytest.mark.parametrize(
+    ("words", "session", "arguments"),
+    [
+        (["--tier", "slow"], "tests_slow", []),
+        (["-k", "slow", "--tier=torch", "-x"], "tests_torch", ["-k", "slow", "-x"]),
+        (["--tier", "pages", "tests/tooling"], "tests_pages", ["tests/tooling"]),
+        (["--tier", "sensitivity"], "sensitivity", []),
+    ],
+)
+def test_a_tier_of_the_tests_is_a_session_with_packages_of_its_own(
+    words: list[str], session: str, arguments: list[str]
+) -> None:
+    assert _ask("tests", *words) == [(session, arguments)]
+    assert f"\n{session} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_tier_of_torch_runs_each_file_that_skips_without_one(noxfile: types.ModuleType) -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "tooling").rglob("test_*.py")}
+    skipping = {path for path, text in texts.items() if re.search(r"skipif\(not (PYTHON|TORCH)\b", text)}
+
+    assert len(skipping) >= 5
+    assert {path.name for path in skipping if not noxfile._asks_for_torch(path)} == set()
+
+
+@pytest.mark.parametrize(("name", "word"), [("dev", "lokc"), ("tests", "--tier=slwo")])
+def test_a_name_that_is_not_there_is_answered_with_those_that_are(
+    name: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        _ask(name, word)
+
+    assert ended.value.code == 2
+    assert "is none of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "now"),
+    [
+        ("lock", "nox -s dev -- lock v2.6.0"),
+        ("fuzz", "nox -s dev -- fuzz v2.6.0"),
+        ("tests_slow", "nox -s tests -- --tier slow v2.6.0"),
+        ("sensitivity", "nox -s tests -- --tier sensitivity v2.6.0"),
+    ],
+)
+def test_a_session_of_the_last_release_is_answered_with_the_new_command(
+    old: str, now: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        _load("-s", old, "--", "v2.6.0").sessions[old](types.SimpleNamespace(posargs=["v2.6.0"]))
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"error: this is now: {now}\n"
 
 
 def test_there_are_no_more_workers_than_usable_cores(
@@ -107,14 +204,13 @@ def test_there_are_no_more_workers_than_usable_cores(
 @pytest.mark.parametrize(
     ("command", "arguments", "group"),
     [
-        ("matrix", [], "tool"),
+        ("doctor", [], "tool"),
         ("verify_kernels", [], "kernels"),
         ("compare", ["a.whl", "b.whl"], "tool"),
         ("compare", ["a.whl", "b.whl", "--kernels"], "kernels"),
         ("bisect_mps", ["--op=aten.add"], "kernels"),
         ("benchmark_mps", [], "png"),
         ("check_mm", [], "check_mm"),
-        ("lock", [], "lock"),
         ("verify_provenance", [], "provenance"),
     ],
 )
@@ -130,13 +226,24 @@ def test_a_session_installs_what_its_command_needs(
     assert f"\n{group} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(("name", "group"), [("lock", "lock"), ("completion", "completion"), ("matrix", "tool")])
+def test_dev_installs_what_is_named_needs(monkeypatch: pytest.MonkeyPatch, name: str, group: str) -> None:
+    noxfile = _load("-s", "dev", "--", name)
+    installed: list[str] = []
+    monkeypatch.setattr(noxfile, "_command", lambda session, group: installed.append(group))
+
+    noxfile.sessions[name](types.SimpleNamespace(name=name, posargs=[]))
+
+    assert installed == [group]
+
+
 def test_a_command_has_the_time_to_end_in_order(
     noxfile: types.ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Its programs have 3 seconds to end, and 3 more where they must be killed; nox gives half a second by itself."""
     given: dict[str, object] = {}
     session = types.SimpleNamespace(
-        name="matrix",
+        name="doctor",
         posargs=[],
         invoked_from=tmp_path,
         chdir=lambda folder: contextlib.nullcontext(),
@@ -144,7 +251,7 @@ def test_a_command_has_the_time_to_end_in_order(
     )
     monkeypatch.setattr(noxfile, "_install", lambda session, group: None)
 
-    noxfile.sessions["matrix"](session)
+    noxfile.sessions["doctor"](session)
 
     assert given["interrupt_timeout"] == given["terminate_timeout"] == 10.0
 
@@ -160,7 +267,7 @@ def _old_python(version: str) -> str:
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.9"])
-def test_an_older_python_is_told_in_one_line_which_one_it_takes(version: str, tmp_path: Path) -> None:
+def test_an_older_python_hears_in_one_line_which_one_it_takes(version: str, tmp_path: Path) -> None:
     (tmp_path / "nox.py").write_text("")  # a nox that offers nothing: the check must come first
     script = f"import runpy; runpy.run_path({str(NOXFILE)!r})"
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}
@@ -200,7 +307,7 @@ def _needed() -> str:
 def test_a_failing_session_ends_with_its_own_status(requirement: str, tmp_path: Path) -> None:
     nox = _nox(tmp_path / "venv", sys.executable, requirement)
 
-    good = _run(nox, tmp_path, "-s", "matrix")
+    good = _run(nox, tmp_path, "-s", "dev", "--", "matrix")
     bad = _run(nox, tmp_path, "-s", "audit_wheel", "--", "there-is-no-such.whl")
     rejected = _run(nox, tmp_path, "-s", "doctor", "--", "v2.6.0")  # no Mac, or a Mac that lacks something: 3 or 0
 

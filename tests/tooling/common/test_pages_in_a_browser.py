@@ -1,4 +1,4 @@
-"""Every page at its real size in Chromium, at a desk and on a phone, light and dark: `nox -s tests_pages`."""
+"""Every page at its real size in Chromium, at a desk and on a phone, light and dark: `nox -s tests -- --tier pages`."""
 
 from __future__ import annotations
 

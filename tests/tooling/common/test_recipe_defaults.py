@@ -28,7 +28,7 @@ from mps_build.common.recipe.catalogue import (
     recipes_root,
 )
 from mps_build.common.recipe.defaults import DEFAULTS
-from mps_build.common.recipe.meaning import as_yaml, changes, record
+from mps_build.common.recipe.forms import as_yaml, changes, record
 from mps_build.common.recipe.model import Recipe
 from mps_build.publish.fleet.changed_recipes import changed_recipes
 from mps_build.wheel_build.editable import watched

@@ -23,8 +23,8 @@ from mps_build.common.recipe.catalogue import (
     patches_root,
     recipes_root,
 )
+from mps_build.common.recipe.forms import support_table
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.recipe.support_table import support_table
 from mps_build.wheel_build.patches.file import read_patch
 from packaging.version import Version
 
@@ -235,4 +235,4 @@ def test_a_page_without_its_marks_is_an_error(text: str) -> None:
 def test_everything_generated_is_up_to_date() -> None:
     stale = [path.name for path, text in generated_files(data_root()) if path.read_text(encoding="utf-8") != text]
 
-    assert not stale, "run `nox -s regenerate`"
+    assert not stale, "run `nox -s dev -- regenerate`"

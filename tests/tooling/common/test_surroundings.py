@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from cheap_calls import CALLS, lay_out
 from mps_build.common.errors import UsageError
-from mps_build.common.faults import machine_fault
-from mps_build.common.home import expanded
+from mps_build.common.files import machine_fault
+from mps_build.common.workspace import expanded
 from processes import SCRIPTS, entry, environ
 
 ODD = os.fsdecode(b"caf\xe9 \xff\x1b[31m|`x")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.writable import check_writable, refusal
+from mps_build.common.files import check_writable, refusal
 from small_wheels import torch_files, write_wheel
 
 # /proc takes no file from anybody, root included; elsewhere a folder without permissions stands for it.

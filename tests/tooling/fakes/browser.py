@@ -26,7 +26,7 @@ def find_browser() -> str | None:
 def why_not() -> str | None:
     """Return what a test of a page lacks here, None where it can run."""
     if find_spec("playwright") is None:
-        return "needs playwright and a browser: nox -s tests_pages"
+        return "needs playwright and a browser: nox -s tests -- --tier pages"
     return None if find_browser() else "needs Chromium or Chrome (apt install chromium, or MPS_BUILD_TEST_BROWSER=PATH)"
 
 

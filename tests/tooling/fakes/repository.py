@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mps_build.commands.shared.catalogue import COMMANDS
+from mps_build.commands.shared.catalogue import COMMANDS, MAINTAINERS
 from mps_build.common import strict_yaml
 
 PACKAGE = Path(__file__).parents[3] / "scripts" / "mps_build"
@@ -65,7 +65,12 @@ ACTION_OUTPUTS: Mapping[str, frozenset[str]] = {
 }
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _NAME = r"([A-Za-z_][\w-]*)"
-_SESSION = re.compile(r"\bnox(?:\)\")? -s (\"\$(?P<variable>\w+)\"|(?P<name>[\w-]+))(?P<rest>[^\n]*)")
+# `nox -s dev -- NAME` runs NAME; the words of a session and its arguments may stand in a variable.
+_SESSION = re.compile(
+    r"\bnox(?:\)\")? -s "
+    r"(\"\$\{words\[@\]\}\"|(?P<dev>dev -- (?=\w))?(?P<name>[\w-]+))(?P<rest>[^\n]*)"
+)
+_WORDS = re.compile(r"read -ra words <<< \"\$(\w+)\"")
 
 
 def faults(root: Path) -> list[str]:
@@ -83,14 +88,25 @@ def faults(root: Path) -> list[str]:
 
 
 def nox_sessions(noxfile: Path) -> frozenset[str]:
-    """Return the names of the sessions: the commands, and the functions that are made sessions."""
+    """Return what may stand behind `nox -s`: the commands, the functions that are made sessions, and what these name.
+
+    The latter with their own words: `dev -- lock`, `tests -- --tier slow`.
+    """
     tree = ast.parse(noxfile.read_text(encoding="utf-8"))
     own = {
         node.name
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(each) for each in node.decorator_list)
     }
-    return frozenset(own | COMMANDS.keys())
+    named: dict[str, list[str]] = {"_TIERS": [], "_DEV": []}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and isinstance(node.value, ast.Dict):
+            target = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            keys = [each.value for each in node.value.keys if isinstance(each, ast.Constant)]
+            named.setdefault(target, []).extend(map(str, keys))
+    tiers = {f"tests -- --tier {name}" for name in named["_TIERS"]}
+    dev = {f"dev -- {name}" for name in (*named["_DEV"], *MAINTAINERS)}
+    return frozenset(own | tiers | dev | (COMMANDS.keys() - MAINTAINERS))
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -219,7 +235,7 @@ def _sessions_of(step: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (session, first argument) of each call of nox in a step."""
     found = []
     for match in _SESSION.finditer(str(step.get("run", ""))):
-        first = re.match(r"\s+--\s+(\S+)", match["rest"])
+        first = re.match(r"\s+(?:--\s+)?(\S+)", match["rest"])
         found.append((match["name"] or "", first[1] if first else ""))
     return found
 
@@ -230,14 +246,15 @@ def _session_faults(step: Mapping[str, Any], matrix: object, sessions: frozenset
     for match in _SESSION.finditer(run):
         name = match["name"]
         if name is None:
-            told = str((step.get("env") or {}).get(match["variable"], ""))
-            key = re.fullmatch(rf"\$\{{\{{ matrix\.{_NAME} \}}\}}", told)
+            read = _WORDS.search(run)
+            stated = str((step.get("env") or {}).get(read[1], "")) if read else ""
+            key = re.fullmatch(rf"\$\{{\{{ matrix\.{_NAME} \}}\}}", stated)
             names = list((matrix if isinstance(matrix, dict) else {}).get(key[1], [])) if key else []
-            found += [] if names else [f"nox -s ${match['variable']}: cannot tell which session that is"]
+            found += [] if names else [f"{match[0]}: cannot tell which session that is"]
         else:
-            names = [name]
+            names = [f"dev -- {name}" if match["dev"] else name]
         found += [f"nox has no session {each}" for each in names if each not in sessions]
-        if name in COMMANDS and name in sessions:
+        if name in COMMANDS:
             found += _argument_faults(name, match["rest"], run)
     return found
 
@@ -254,7 +271,7 @@ def _argument_faults(command: str, rest: str, run: str) -> list[str]:
         for each in re.findall(r"(?<![\w-])--[a-z][\w-]*", passed)
         if each not in known
     ]
-    what = re.match(r"\s+--\s+([\w-]+)", rest)
+    what = re.match(r"\s+(?:--\s+)?([\w-]+)", rest)
     if command == "ci" and (not what or what[1] not in (parser._actions[1].choices or ())):
         wrong.append(f"ci knows no {what[1] if what else 'nothing'}")
     return wrong

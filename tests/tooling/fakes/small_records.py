@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.records.device_record import Case, Record, Torch
 from mps_build.inspection.coverage.model import Facts, from_document
@@ -69,3 +70,41 @@ def operator(name: str, overload: str, result: str, arguments: str, *, old: bool
     ]
     body = "\n".join(lines)
     return f"struct TORCH_API {name}_{overload} {{\n{body}\n  static {result} call({arguments});\n}};\n"
+
+
+def found_row(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "library": "metal_basic", "body": "b", "outcome": "passed", "reason": "", **more}
+
+
+WRONG_KERNEL = found_row(
+    "remainder_dense_float_float",
+    outcome="wrong",
+    operator="remainder",
+    reason="9 of 4099 elements differ from torch (remainder): got -1.5e-05, expected 0.0999851",
+    inputs={"case": "4099 elements", "x": "1000.0", "y": "0.1"},
+    where={"got": "-1.5e-05"},
+    reference={
+        "form": "expression",
+        "name": "remainder",
+        "expression": "torch.remainder(x, y)",
+        "dtype": "float32",
+        "types": {"x": "float32", "y": "float32"},
+    },
+    bound_ulp=2.0,
+    max_ulp=8000000.0,
+    cpu_ulp=0.5,
+    profile=[0.0] * 32 + [5.0] * 32,
+)
+
+
+def kernels_record(*rows: dict[str, Any], version: str = "2.15.0") -> dict[str, Any]:
+    counts = {"kernels": len(rows), "compiled": len(rows), "bound": 1, "run": 1}
+    return {
+        "target": f"torch-{version}.whl",
+        "torch": version,
+        "verdict": "findings",
+        "seed": 3,
+        "coverage": counts,
+        "libraries": {"metal_basic": counts},
+        "kernels": list(rows),
+    }

@@ -1,4 +1,4 @@
-"""Known issues by value, types that a kernel's own code knows, and the rules that plant faults."""
+"""Known issues by value, types that a kernel's own code knows, and the rules that inject faults."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from mps_build.kernels.execution import verify_all
 from mps_build.kernels.judge import known
-from mps_build.kernels.program.dtypes import DTYPES
-from mps_build.kernels.read.metadata import parse_metadata
 from packaging.specifiers import SpecifierSet
 from shared import kernel_faults
-from small_kernels import GRID, air, builtin
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,7 +45,7 @@ def test_what_the_judge_did_not_explain_is_a_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("explained", "is_planted", "outcome"),
+    ("explained", "has_fault", "outcome"),
     [
         (["maximum-drops-nan"], False, "known"),
         (["maximum-drops-nan"], True, "known"),
@@ -58,30 +55,16 @@ def test_what_the_judge_did_not_explain_is_a_finding() -> None:
     ],
 )
 def test_a_kernel_is_known_when_its_release_has_all_that_explains_it(
-    explained: list[str], is_planted: bool, outcome: str
+    explained: list[str], has_fault: bool, outcome: str
 ) -> None:
     row = verify_all.KernelRow(
         name="maximum_dense_float_float", library="metal_basic", body="", outcome="wrong", family="", operator="",
         reason="r", is_compiled=True, verdict={"explained": explained},
     )  # fmt: skip
 
-    (resolved,) = verify_all._resolved([row], "2.11.0", is_planted=is_planted)
+    (resolved,) = verify_all._resolved([row], "2.11.0", has_fault=has_fault)
 
     assert resolved.outcome == outcome
-
-
-def _switched(codes: list[int]) -> str:
-    cases = "\n".join(f"    i32 {code}, label %b" for code in codes)
-    body = f"entry:\n  switch i32 %i, label %b [\n{cases}\n  ]\nb:\n  ret void"
-    return air("cast", "i32 %i", body, [builtin(0, GRID)])
-
-
-def test_a_casting_kernel_knows_the_types_of_its_own_switch() -> None:
-    codes = sorted({dtype.code for dtype in DTYPES.values()})
-
-    assert parse_metadata(_switched(codes[:9])).types == tuple(codes[:9])
-    assert parse_metadata(_switched(codes[:2])).types == ()
-    assert parse_metadata(_switched([*codes[:9], 1000])).types == ()
 
 
 _LINES = {
@@ -102,7 +85,7 @@ def test_each_rule_changes_its_one_line_inside_a_function(kind: str) -> None:
     faults = [each for each in kernel_faults.faults_of(text) if each.kind == kind]
 
     assert [each.line for each in faults] == [2]
-    before, after = text.splitlines(), kernel_faults.plant(text, faults[0])
+    before, after = text.splitlines(), kernel_faults.inject(text, faults[0])
     assert _LINES[kind] in after
     assert after.splitlines()[:2] == before[:2]
     assert after.splitlines()[-2:] == before[-2:]
@@ -144,3 +127,23 @@ def test_a_race_of_another_release_explains_nothing() -> None:
     assert known.races_of("orgqr_float", None) == ()
     assert known.has_any_value(["orgqr-race"])
     assert not known.has_any_value(["orgqr-barrier", "orgqr-one-reflection"]), "its values are judged where it says"
+
+
+def test_known_issues_hold_for_their_releases_and_outcomes() -> None:
+    for each in known.load_known():
+        assert each.link.startswith(("https://", "docs/"))
+        assert each.why
+    row = known.KnownIssue(
+        id="x",
+        link="https://x",
+        title="t",
+        torch=SpecifierSet("==2.15.*"),
+        kernels=("zeta_*",),
+        outcomes=("wrong",),
+        where="",
+        why="w",
+    )
+    assert row.covers("zeta_dense_float_float", "wrong", "2.15.0")
+    assert not row.covers("zeta_dense_float_float", "wrong", "2.14.1")
+    assert not row.covers("zeta_dense_float_float", "out_of_bounds", "2.15.0")
+    assert not row.covers("zeta_dense_float_float", "wrong", None)

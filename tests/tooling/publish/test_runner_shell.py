@@ -91,7 +91,7 @@ def test_the_scripts_work_in_posix_mode_too(mac: Mac, monkeypatch: pytest.Monkey
     assert mac.run("setup.sh", "uninstall", "--runner", str(mac.runner)).ok
 
 
-@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here; `nox -s workflows` runs it")
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here; `nox -s dev -- workflows` runs it")
 def test_the_scripts_pass_shellcheck() -> None:
     found = capture(Command(argv=("shellcheck", *map(str, SCRIPTS))), timeout_seconds=60)
 

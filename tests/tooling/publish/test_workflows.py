@@ -12,7 +12,7 @@ import pytest
 from mps_build.cli import main
 from mps_build.common import strict_yaml
 from mps_build.common.recipe.catalogue import all_recipes
-from mps_build.common.recipe.support_table import matrix
+from mps_build.common.recipe.forms import matrix
 from repository import CI_OUTPUTS, MATRIX_KEYS, faults
 
 ROOT = Path(__file__).parents[3]
@@ -74,11 +74,12 @@ _MISTAKES = [
         "which is not there",
     ),
     ("verify-mps.yml", 'nox -s verify_mps -- "$', 'nox -s verify-mps -- "$', "nox has no session verify-mps"),
-    ("checks.yml", "tests_slow, workflows]", "tests_slow, workflow]", "nox has no session workflow"),
+    ("checks.yml", "dev -- workflows]", "dev -- workflow]", "nox has no session dev -- workflow"),
+    ("checks.yml", "--tier slow", "--tier slwo", "nox has no session tests -- --tier slwo"),
     ("nightly.yml", "      accept: known\n", "      acept: known\n", "takes no input acept"),
     ("nightly.yml", "      testers: ${{ vars.MPS_BUILD_TESTERS }}\n", "", "needs the input testers"),
     ("build-wheel.yml", "arguments+=(--shared-cache)", "arguments+=(--share-cache)", "has no option --share-cache"),
-    ("nightly.yml", "nox -s ci -- issues", "nox -s ci -- issue", "ci knows no issue"),
+    ("nightly.yml", "nox -s dev -- ci issues", "nox -s dev -- ci issue", "ci knows no issue"),
     (
         "release.yml",
         "needs.audit.outputs.sha256sums",
@@ -159,7 +160,7 @@ def test_no_stranger_gets_a_mac(file: str, name: str, job: dict[str, Any]) -> No
     assert job["permissions"] == {"contents": "read"}
     assert 'case "$GITHUB_EVENT_NAME" in' in job["steps"][0]["run"]
     assert "secrets" not in json.dumps(job)
-    assert any(step.get("run") == "nox -s ci -- trust" for step in job["steps"])
+    assert any(step.get("run") == "nox -s dev -- ci trust" for step in job["steps"])
 
 
 @pytest.mark.parametrize(("file", "name", "job"), on_macs(), ids=lambda value: value if isinstance(value, str) else "")

@@ -20,13 +20,13 @@ from .own_work import own_work, tell_own_fault
 # The suite beside this one knows how a fault is loaded: docs/verify/injected_faults.md.
 sys.path.insert(0, str(Path(__file__).parents[2] / "device"))
 
-from engine.plants import Plant
+from engine.faults import InjectedFault
 
 LIMIT_SECONDS = 900.0
 
 
 class ChildRun:
-    """What a workload was told, and where it tells what it saw.
+    """What a workload was given, and where it reports what it saw.
 
     `is_device` is true for the run on the device under test; the other is the CPU's, which holds the float64
     reference too and compares the first gradients.
@@ -41,7 +41,7 @@ class ChildRun:
         self.compared: int = options.compared
         self.force_cpu: bool = options.force_cpu
         self.expected: str = options.expect
-        self._fault = Plant(options.inject) if options.inject and self.is_device else None
+        self._fault = InjectedFault(options.inject) if options.inject and self.is_device else None
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -157,7 +157,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _versions() -> dict[str, Any]:
-    """Return what runs here; libraries that were not imported are not asked."""
+    """Return what runs here; libraries that were not imported are left out."""
     found = {
         name: str(getattr(sys.modules[name], "__version__", "?"))
         for name in ("torch", "accelerate", "transformers", "sklearn", "numpy")

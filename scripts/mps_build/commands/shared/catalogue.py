@@ -1,4 +1,4 @@
-"""Every command, grouped by the five tasks, as the modules of this package state them.
+"""Every command, grouped by its task, as the modules of this package state them.
 
 A command is a module beside this folder: its name, the first line of its docstring, and its `TASK`. They are read from
 its text, so that an overview imports no command. README, docs and `mps-build help` follow this order.
@@ -13,18 +13,19 @@ from types import MappingProxyType
 
 _TITLES = {
     "build": "build a wheel",
-    "inspection": "inspect a wheel without running it on a Mac",
     "verify": "verify a torch on a device",
+    "inspection": "inspect a wheel without running it",
     "host": "understand a host or a failure",
-    "publish": "run a fleet and publish",
-    "repository": "keep this repository",
+    "publish": "publish wheels",
+    "without_a_mac": "without a Mac, on Linux",
+    "repository": "for this repository's maintainers",
 }
 _SUMMARY = re.compile(r'"""(.+)\.(?:"""|\n)')
 _TASK = re.compile(r'^TASK = \("(\w+)", (\d+)\)$', re.MULTILINE)
 
 
 def _read_tasks(folder: Path) -> Mapping[str, Mapping[str, str]]:
-    """Return task -> command -> summary, of the modules in a folder."""
+    """Return task -> command -> summary, of the modules in a folder; no task without a command."""
     found: dict[str, list[tuple[int, str, str]]] = {task: [] for task in _TITLES}
     for path in folder.glob("[!_]*.py"):
         text = path.read_text(encoding="utf-8")
@@ -35,6 +36,7 @@ def _read_tasks(folder: Path) -> Mapping[str, Mapping[str, str]]:
         {
             _TITLES[task]: MappingProxyType({name: text for _, name, text in sorted(rows)})
             for task, rows in found.items()
+            if rows
         }
     )
 
@@ -43,3 +45,15 @@ TASKS: Mapping[str, Mapping[str, str]] = _read_tasks(Path(__file__).parents[1])
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {name: summary for commands in TASKS.values() for name, summary in commands.items()}
 )
+# What only the repository's maintainers need: no session of its own in a clone, and absent from an installed tool.
+MAINTAINERS = frozenset(TASKS.get(_TITLES["repository"], ()))
+
+
+def command_line(command: str, arguments: str = "") -> str:
+    """Return how a command is started in a clone, with arguments as they stand on a command line.
+
+    >>> command_line("doctor", "v2.6.0"), command_line("doctor"), command_line("lock", "v2.6.0")
+    ('nox -s doctor -- v2.6.0', 'nox -s doctor', 'nox -s dev -- lock v2.6.0')
+    """
+    start, between = (f"nox -s dev -- {command}", " ") if command in MAINTAINERS else (f"nox -s {command}", " -- ")
+    return start + (between + arguments if arguments else "")

@@ -15,8 +15,7 @@ from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError, UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.records.device_record import Case, Record, Simulated, to_json
-from mps_build.common.result import Result
-from mps_build.common.summary import job_summary
+from mps_build.common.reporting import Result, job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
 from mps_build.verify.reports.words import explanation_words, found_in, further_cause, one_line, torch_words
@@ -28,7 +27,7 @@ from .wheels import add_nightly_options, chosen_nightly
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchOptions:
-    """Which torch is asked, on which device, how it is run, and where the record goes."""
+    """Which torch is tested, on which device, how it is run, and where the record goes."""
 
     target: str | None
     nightly: bool
@@ -57,7 +56,7 @@ class VerdictOptions(TorchOptions):
 
 
 def add_torch_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says which torch is asked, on which device."""
+    """Add what says which torch is tested, on which device."""
     parser.add_argument(
         "target",
         nargs="?",
@@ -160,7 +159,7 @@ _SHOWN = 20
 def concluded(
     verification: Verification, options: VerdictOptions, console: Console, *, command: str, resumes: bool = True
 ) -> Result:
-    """Run it to a record, however it ends; write the reports that were asked for, and tell the end."""
+    """Run it to a record, however it ends; write the reports that were requested, and print the end."""
     try:
         record = verification.run()
     except KeyboardInterrupt:
@@ -180,7 +179,7 @@ def concluded(
 
 
 def write_reports(options: VerdictOptions, record: Record) -> None:
-    """Write every report that was asked for, and GitHub's job summary where there is one."""
+    """Write every report that was requested, and GitHub's job summary where there is one."""
     for path, render in (
         (options.junit, junit.render),
         (options.html, html.render),

@@ -25,7 +25,7 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from ..errors import BuildEnvironmentError
-from ..installed import line_that_adds
+from ..interpreters import line_that_adds
 from ..process import Command, capture, neutral_environ
 from .catalogue import locks_root
 from .model import Recipe
@@ -75,7 +75,7 @@ def lock_of(recipe: Recipe, python: str) -> Lock:
     """
     path = locks_root() / recipe.lock_name
     if not path.is_file():
-        raise BuildEnvironmentError(f"{path} is missing", hint=f"nox -s lock -- {recipe.name} writes it")
+        raise BuildEnvironmentError(f"{path} is missing", hint=f"nox -s dev -- lock {recipe.name} writes it")
     return Lock(name=f"{recipe.name}-py{python}", text=for_python(path.read_text(encoding="utf-8"), python))
 
 
@@ -200,7 +200,7 @@ def render_lock(chosen: Mapping[str, Iterable[Chosen]], *, requirements: Sequenc
         lines.append(" \\\n    ".join([requirement, *(f"--hash=sha256:{digest}" for digest in hashes)]))
     body = "\n".join(lines) + "\n"
     return (
-        f"# Made by `nox -s lock`, for Python {', '.join(pythons)}, macOS arm64 and Linux; not to be edited.\n"
+        f"# Made by `nox -s dev -- lock`, for Python {', '.join(pythons)}, macOS arm64 and Linux; not to be edited.\n"
         f"# inputs: {inputs_digest(requirements, pythons)}\n"
         f"# content: {_digest(body)}\n{body}"
     )
@@ -269,7 +269,7 @@ def check_uv() -> tuple[str, ...]:
     if find_spec("uv") is None:
         raise BuildEnvironmentError(
             "uv is needed to make locks",
-            hint=line_that_adds("uv>=0.9", session="lock"),
+            hint=line_that_adds("uv>=0.9", session="dev -- lock"),
         )
     return (sys.executable, "-m", "uv")
 

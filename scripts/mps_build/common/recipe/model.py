@@ -9,7 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
-from ..addresses import address_fault
+from ..git import address_fault
 
 
 def _requirement(text: str) -> str:
@@ -151,7 +151,7 @@ class Recipe(_Declared):
     pythons: tuple[PythonVersion, ...] = Field(min_length=1)
     default_python: PythonVersion
     build_requirements: tuple[RequirementLine, ...] = ()
-    """What the locks in build_recipes/locks/ are made from (`nox -s lock`)."""
+    """What the locks in build_recipes/locks/ are made from (`nox -s dev -- lock`)."""
     host: HostRequirements
     deployment_target: DottedVersion
     """X.0: pip matches no other macOS arm64 tag."""

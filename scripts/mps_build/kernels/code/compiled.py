@@ -13,7 +13,7 @@ ROW = "rt_row"
 # Where threadgroup variables lie: the end of each at a page nobody may touch, far from everything else.
 ARENA_BASE, ARENA_STEP, PAGE = 0x5A00_0000_0000, 1 << 24, 4096
 
-Plant = Callable[[str], str]
+Injection = Callable[[str], str]
 Fault = Literal["refused", "not_compiled", "beyond"]
 
 

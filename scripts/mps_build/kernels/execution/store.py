@@ -148,7 +148,7 @@ class Store:
 
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# What a busy machine, and not the kernel, may be the cause of is asked again.
+# What a busy machine, and not the kernel, may be the cause of is tested again.
 _KEPT_OUTCOMES = ("passed", "wrong", "out_of_bounds", "race", "not_bound", "same")
 _MOST_FILES = 6
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.cores import usable_cores
-from ...common.reporter import Reporter
+from ...common.reporting import Reporter
 from ..execution.pool import Done, Task, examine_all
 from ..execution.servers import servers
 from ..execution.setting import Place, Setting

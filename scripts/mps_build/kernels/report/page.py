@@ -39,7 +39,7 @@ class Entry:
 
     @property
     def inputs(self) -> str:
-        """Which inputs were asked."""
+        """Which inputs were tested."""
         if not self.is_unary:
             return "pairs at the edges, equal and near ones, random ones"
         return _ALL_VALUES.get(self.kind, "edges, and every exponent with random mantissas")
@@ -164,7 +164,7 @@ def _atlas(documents: Sequence[Mapping[str, Any]]) -> str:
     if not found:
         return section("Accuracy", "<p>No function was held against float64.</p>")
     names = [str(each.get("torch") or each["target"]) for each in documents]
-    columns = ["function", "input", *names, "CPU", "bound", "error over the input's values", "asked"]
+    columns = ["function", "input", *names, "CPU", "bound", "error over the input's values", "tested"]
     rows = [
         _row(
             [

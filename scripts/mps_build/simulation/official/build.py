@@ -17,7 +17,7 @@ from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import StepResult
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 
 from ..builder.ninja_file import NATIVE
 from .table import SYSTEM, bindings_source, read_table, thunks_source

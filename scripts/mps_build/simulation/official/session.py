@@ -16,14 +16,12 @@ from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, OwnFault, disk_full
 from mps_build.common.files import write_whole
-from mps_build.common.foreground import run_in_foreground
-from mps_build.common.home import expanded
-from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.process import Command, CommandFailed, run_in_foreground, run_logged
 from mps_build.common.receipts import StepResult, digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.download import pip_command
 from mps_build.common.wheels.pip_call import run_pip
-from mps_build.common.workspace import remove_tree
+from mps_build.common.workspace import expanded, remove_tree
 
 from ..builder.build import held
 from ..plugin import plugin_folder
@@ -114,11 +112,11 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         CompileError: the software Metal does not compile with this wheel's headers.
     """
     check_host()
-    version, program = request.interpreter, None
-    if version is not None and is_version(version):
+    wanted = request.interpreter
+    version = wanted if wanted is not None and is_version(wanted) else None
+    program = expanded(wanted) if wanted is not None and version is None else None
+    if version is not None:
         check_version(version)
-    elif version is not None:
-        version, program = None, expanded(version)
     home = official_folder()
     with held(home / "lock", reporter):
         if not (home / "receipts/libcxx.json").is_file():

@@ -163,7 +163,7 @@ FRAME = "engine"
 # What is imported of these packages is embedded.
 FRAMES = (FRAME, "operators", "transforms")
 # What the script itself calls, besides what the case's file imports.
-_ALWAYS = ("states", "runs", "plants", "selection", "compare")
+_ALWAYS = ("states", "runs", "faults", "selection", "compare")
 
 
 def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, SourceError, UsageError
+from mps_build.common.files import read_text
 from mps_build.common.git import git
-from mps_build.common.opening import read_text
 from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.naming import release_of
 
 from ..objc import write_frameworks
@@ -148,12 +148,10 @@ def _is_guarded(said: Said, sources: _Sources, file: Path) -> bool:
         source = sources.source(path)
     except OSError:
         return False
-    return _guards_of_callers(
-        sources, source, source.offset(said.line, said.column), version(newer[1]), seen=frozenset()
-    )
+    return _is_guarded_at(sources, source, source.offset(said.line, said.column), version(newer[1]), seen=frozenset())
 
 
-def _guards_of_callers(
+def _is_guarded_at(
     sources: _Sources, source: Source, place: int, since: tuple[int, ...], *, seen: frozenset[str]
 ) -> bool:
     """Tell whether a place is behind a question for `since`: in its function, or in all that call this."""
@@ -169,7 +167,7 @@ def _guards_of_callers(
             places += [(other, call) for call in calls(other, name)]
     if not places:
         return is_static(source, place)  # nobody calls it: 2.6.0's nonzero_out_native_mps
-    return all(_guards_of_callers(sources, other, call, since, seen=seen | {name}) for other, call in places)
+    return all(_is_guarded_at(sources, other, call, since, seen=seen | {name}) for other, call in places)
 
 
 def _shown(diagnostic: Diagnostic, said: Said, checker: Checker) -> Diagnostic:

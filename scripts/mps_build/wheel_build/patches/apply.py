@@ -102,7 +102,7 @@ def _apply_all(copies: Scratch, patches: Sequence[Patch]) -> None:
             misfit = copies.misfit(patch)
             raise PatchError(
                 f"{misfit}\n  nothing was changed",
-                hint="see what changed with `nox -s refresh_patches -- TREE`, or give the source that the recipe pins",
+                hint="see what changed: `nox -s dev -- refresh_patches TREE`; or give the source that the recipe pins",
                 document={
                     "patch": patch.name,
                     "hunk": misfit.hunk and {"file": str(misfit.hunk.path), "line": misfit.hunk.line},

@@ -257,5 +257,5 @@ def package_lines(lock: str, name: str) -> str:
     """
     kept = [line for line in lock.replace("\\\n", "").splitlines() if line.startswith(f"{name}==")]
     if not kept:
-        raise BuildEnvironmentError(f"the sample's lock names no {name}", hint="nox -s lock -- sample")
+        raise BuildEnvironmentError(f"the sample's lock names no {name}", hint="nox -s dev -- lock sample")
     return "".join(f"{line.replace('    ', ' ')}\n" for line in kept)

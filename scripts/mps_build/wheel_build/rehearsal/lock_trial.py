@@ -72,6 +72,6 @@ def try_lock_for_mac(
         text = "\n  ".join(lines[-4:]) or f"exit {answer.exit}"
         raise BuildEnvironmentError(
             f"{lock.name} does not resolve for macOS {macos} arm64:\n  {text}",
-            hint="check the network; otherwise: nox -s lock -- --upgrade RECIPE",
+            hint="check the network; otherwise: nox -s dev -- lock --upgrade RECIPE",
         )
     return built

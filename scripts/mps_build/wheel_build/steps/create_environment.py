@@ -16,8 +16,8 @@ from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Receipt, StepResult, fingerprint
 from mps_build.common.recipe.locks import Lock, lock_of
 from mps_build.common.recipe.model import Libomp
-from mps_build.common.reporter import Reporter, SilentReporter
-from mps_build.common.wheels.cache import own_folder
+from mps_build.common.reporting import Reporter, SilentReporter
+from mps_build.common.wheels.download import own_folder
 from mps_build.common.wheels.pip_call import forbidden_by_settings, limited_pip, run_pip
 from mps_build.common.workspace import cache_folder, remove_tree
 
@@ -265,9 +265,9 @@ def _failures(log: Path) -> Iterator[None]:
 
 def _hint(text: str, log: Path) -> str:
     if "THESE PACKAGES DO NOT MATCH THE HASHES" in text or "Hashes are required" in text:
-        return "the index serves another file than the lock lists: trust neither; see `nox -s lock -- --check`"
+        return "the index serves another file than the lock lists: trust neither; see `nox -s dev -- lock --check`"
     if "No matching distribution" in text or "Could not find a version" in text:
-        return "check the network; with --offline, run once without it; otherwise see `nox -s lock -- --check`"
+        return "check the network; with --offline, run once without it; otherwise see `nox -s dev -- lock --check`"
     return f"the whole output is in {log}"
 
 

@@ -16,8 +16,8 @@ from typing import Any, Iterator
 import torch
 
 from ..cases import Case
-from ..plants import Plant, PlantError
-from ..runs import Bench, DeviceRun
+from ..faults import FaultError, InjectedFault
+from ..runs import Bench, DeviceRun, FaultMaker
 from ..selection import prepare_device
 from ..states import _DRAWS
 from .rendering import facts_of, render
@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--file", required=True)
     parser.add_argument("--device", default="")
     parser.add_argument("--named", default="mps", help="the device that the script asks where none is named")
-    parser.add_argument("--plant", default="")
+    parser.add_argument("--inject", "--plant", dest="fault", default="")
     parser.add_argument("--reason", default="", help="what the record says of it")
     parser.add_argument("--said", default="", help="the first words of the script")
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -61,11 +61,11 @@ def _found(case: Case, options: argparse.Namespace, name: str) -> dict[str, Any]
     try:
         device = prepare_device(name) if name else None
         torch.ones(1, device=device)
-        plant = Plant(options.plant) if options.plant and name else None
-    except (ValueError, PlantError, RuntimeError, AssertionError, ImportError) as missing:
+        around = InjectedFault(options.fault).maker if options.fault and name else contextlib.nullcontext
+    except (ValueError, FaultError, RuntimeError, AssertionError, ImportError) as missing:
         return {"missing": str(missing)}
     try:
-        program, fault = reduce_case(case, options.reason, device, plant, options.seconds)
+        program, fault = reduce_case(case, options.reason, device, around, options.seconds)
         found = facts_of(program, fault)
         found["script"] = render(program, options.said, options.device or options.named)
     except Inexpressible as why:
@@ -82,7 +82,7 @@ def _written(path: Path, found: dict[str, Any]) -> int:
 
 
 def reduce_case(
-    case: Case, reason: str, device: torch.device | None, plant: Plant | None, seconds: float
+    case: Case, reason: str, device: torch.device | None, around: FaultMaker, seconds: float
 ) -> tuple[Program, Fault | None]:
     """Return the smallest program found, and what was wrong where a device was asked.
 
@@ -96,7 +96,7 @@ def reduce_case(
         program, paths = record(case, reason, states)
         if device is None:
             return _by_record(program, paths, reason), None
-        asker = Asker(device, plant.maker if plant else contextlib.nullcontext)
+        asker = Asker(device, around)
         fault = asker.first_fault(program)
         if fault is None:
             continue

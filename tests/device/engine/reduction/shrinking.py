@@ -283,7 +283,7 @@ class Fault:
 
 
 class Asker:
-    """Runs programs on one device, with a plant around if there is one."""
+    """Runs programs on one device, with a fault around if there is one."""
 
     def __init__(
         self, device: torch.device, around: Callable[[], ContextManager[Any]] = contextlib.nullcontext

@@ -16,7 +16,7 @@ from mps_build.commands.shared.parser import parse_options
 from mps_build.commands.simulate import run as run_command
 from mps_build.common.console import Console
 from mps_build.common.errors import DiskFull, HostError, RefusedForSafety, UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
 from mps_build.simulation.official.inventory import Lacking

@@ -8,7 +8,7 @@ import torch
 
 
 def nextafter(x: Any, y: Any) -> Any:
-    """The neighbour in the narrow type: the wide one knows no neighbours of float32, and is asked for them."""
+    """The neighbour in the narrow type: the wide one knows no neighbours of float32, which is why it computes them."""
     if x.dtype == torch.float64:
         return torch.nextafter(x.to(torch.float32), y.to(torch.float32)).to(torch.float64)
     return torch.nextafter(x, y)

@@ -95,7 +95,7 @@ def threads(kernel: Kernel, arguments: dict[str | int, Value], grid: Sequence[in
 
 
 def bound(kernel: Kernel, values: Mapping[str, object]) -> dict[str | int, Value]:
-    """Return arguments: views as their memory, memory and null as they are, all else packed as laid out.
+    """Return arguments: views as their memory, memory and null as they are, all else packed.
 
     What the kernel has no argument for is left out: members of a family differ in that.
     """

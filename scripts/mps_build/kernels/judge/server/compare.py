@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -82,7 +83,7 @@ def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = N
 
     Args:
         magnitude: how large the numbers are that the formula adds: errors are in units of that, where it is larger.
-        coarse: infinities and NaN are not told apart.
+        coarse: infinities and NaN count as the same.
     """
     g = got.to(torch.float64)
     largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
@@ -184,7 +185,7 @@ def inputs_at(inputs: Any, got: Any, at: Any) -> Any:
     return {"inputs": shown}
 
 
-WIDER = 8  # how many times worse than the CPU's own error is still no finding
+WORSE = 8  # how many times worse than the CPU's own error is still no finding
 
 
 def compare(function: Any, inputs: Any, got: Any, question: Any, row: Any) -> Any:
@@ -338,7 +339,8 @@ def exact(function: Any, inputs: Any, got: Any, row: Any, masks: Any) -> Any:
     if row.get("order"):
         inputs = {name: in_order(value) for name, value in inputs.items()}
         got = in_order(got)
-    for attempt in (lambda v: v, whole, as_numbers, widen):
+    attempts: tuple[Callable[[Any], Any], ...] = (lambda v: v, whole, as_numbers, widen)
+    for attempt in attempts:
         try:
             want = function(**{name: attempt(value) for name, value in inputs.items()})
             break
@@ -399,7 +401,7 @@ def judge(
     allowed = torch.full_like(error, float(bound))
     if theirs is not None:  # noqa: SIM102
         if not row.get("strict"):
-            allowed = torch.maximum(allowed, WIDER * theirs)
+            allowed = torch.maximum(allowed, WORSE * theirs)
     if left_out is not None:
         error = torch.where(left_out.expand_as(error), torch.zeros_like(error), error)
     wrong = ~(error <= allowed)

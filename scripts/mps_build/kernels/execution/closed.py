@@ -33,6 +33,8 @@ from .fork_server import ServerFailed, connect, status_of
 from .frames import BrokenTalk, TooLate, read_frame, write_frame
 from .sandbox import SandboxUnavailable
 
+# What a closed process may say: each answer's form, read strictly, with every number, list and text bounded.
+
 STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
 Text = Annotated[str, Field(max_length=2000)]
 

@@ -34,6 +34,7 @@ from .sandbox import SandboxUnavailable
 from .setting import Pairs, Place, Setting
 from .store import Store, key_of
 
+# One closed process runs kernels in turn: a new one after some of them, and after any that did not pass.
 # To start a process and to close it takes as long as to run one kernel.
 MOST_KERNELS = 16
 
@@ -338,6 +339,9 @@ class Turns:
 
 def _is_well(verdict: Verdict) -> bool:
     return verdict.outcome in ("passed", "not_bound")
+
+
+# Reads kernels without running them: are two of one name the same, and how many instructions each has.
 
 
 def read_pair(reader: Reader, libraries: Sequence[Library], place: Place, pairs: Pairs) -> dict[str, Any]:

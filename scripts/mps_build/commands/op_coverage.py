@@ -40,7 +40,7 @@ from ..inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, 
 from ..inspection.coverage.tree import NEEDED, facts_of_tree
 from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
 from ..inspection.malformed import Malformed
-from .shared.options import add_trust
+from .shared.options import add_offline, add_trust
 from .shared.wheels import find_wheel
 
 TASK = ("inspection", 2)
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", metavar="N", type=int, default=20, help="number of names to show of each kind (default: 20)"
     )
-    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_offline(parser)
     add_trust(parser)
 
 

@@ -146,6 +146,10 @@ def test_a_tier_of_the_tests_is_a_session_with_packages_of_its_own(
     assert f"\n{session} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
+def test_a_word_of_a_users_program_is_no_tier() -> None:
+    assert _load("-s", "shell", "--", "v2.6.0", "--", "tool", "--tier")._CHOSEN is None
+
+
 def test_the_tier_of_torch_runs_each_file_that_skips_without_one(noxfile: types.ModuleType) -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "tooling").rglob("test_*.py")}
     skipping = {path for path, text in texts.items() if re.search(r"skipif\(not (PYTHON|TORCH)\b", text)}
@@ -154,7 +158,7 @@ def test_the_tier_of_torch_runs_each_file_that_skips_without_one(noxfile: types.
     assert {path.name for path in skipping if not noxfile._asks_for_torch(path)} == set()
 
 
-@pytest.mark.parametrize(("name", "word"), [("dev", "lokc"), ("tests", "--tier=slwo")])
+@pytest.mark.parametrize(("name", "word"), [("dev", "lokc"), ("tests", "--tier=slwo"), ("tests", "--tier")])
 def test_a_name_that_is_not_there_is_answered_with_those_that_are(
     name: str, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

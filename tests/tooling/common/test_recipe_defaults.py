@@ -13,7 +13,7 @@ import pytest
 from git_history import git, repository
 from jsonschema import Draft202012Validator
 from mps_build.cli import main
-from mps_build.commands.matrix import run
+from mps_build.commands.dev.matrix import run
 from mps_build.commands.shared.generated import schemas
 from mps_build.commands.shared.parser import parse_options
 from mps_build.common import strict_yaml

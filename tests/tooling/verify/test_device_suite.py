@@ -196,7 +196,7 @@ def test_a_simulated_program_gets_the_quota(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(simulate, "simulated_environ", simulated_environ)
     options = simulate.Options(
         recipe="v2.6.0", source=None, torch=None, macos="15.2", rebuild=False, jobs=1, packages=(), venv=None,
-        timing=None, trust=False, interpreter=None, command=("python", "a.py"),
+        timing=None, trust=False, interpreter=None, as_mac=False, cache_key=False, command=("python", "a.py"),
     )  # fmt: skip
     with pytest.raises(_Started):
         simulate.run(options, Console())

@@ -21,9 +21,8 @@ from mps_build.common.recipe.forms import changes, record, support_table, writte
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.device_record import Record
-from mps_build.host.recordings.recording import Recording
-from mps_build.host.triage.neighbours import neighbours
-from mps_build.host.triage.rules import CAUSES, load_catalogue
+from mps_build.host.probes.recording import Recording
+from mps_build.host.triage.rules import CAUSES, load_catalogue, neighbours
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules
 from mps_build.kernels.report.document import families_table

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from ..code.compiled import Code, Fault, Refused
 from ..code.compiler import translator_version
 from ..families.shared.contracts import Case, Kernel, companions_of, load_binders, match_kernel, signature

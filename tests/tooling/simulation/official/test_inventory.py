@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mps_build.inspection.audit.linked_names import Import
+from mps_build.inspection.audit.symbols import Import
 from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.official.build import LOADER, loader_sources
 from mps_build.simulation.official.inventory import lacking, method_names, names_of, take

@@ -13,7 +13,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,10 +126,12 @@ def _session_of(command: _Command) -> Callable[[nox.Session], None]:
     return run
 
 
-# A command is a module of this folder; nothing else names it. `nox -l` shows them by task, `dev` those of maintainers.
+# A command is a module of commands/, of commands/dev/ if only maintainers need it; nothing else names it. `nox -l`
+# shows them by task, `dev` those of maintainers.
 _ORDER = ("build", "verify", "inspection", "host", "publish", "without_a_mac")
+_FOLDERS = (ROOT / "scripts" / "mps_build" / "commands", ROOT / "scripts" / "mps_build" / "commands" / "dev")
 _COMMANDS = sorted(
-    map(_read_command, (ROOT / "scripts" / "mps_build" / "commands").glob("[!_]*.py")), key=lambda command: command.task
+    (_read_command(path) for folder in _FOLDERS for path in folder.glob("[!_]*.py")), key=lambda command: command.task
 )
 for _task in _ORDER:
     for _each in _COMMANDS:
@@ -181,6 +183,12 @@ def _tests_pages(session: nox.Session) -> None:
     session.run("pytest", "-m", "browser", *session.posargs, env={"MPS_BUILD_TESTS_NEED_BROWSER": "1"})
 
 
+def _asks_for_torch(path: Path) -> bool:
+    """True of a file of tests that takes a Python with torch from the environment, and skips some without."""
+    asks = r'^\w+ = os\.environ\.get\("MPS_BUILD_T(?:EST_TORCH|ORCH_PYTHON)"'
+    return bool(re.search(asks, path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 def _tests_torch(session: nox.Session) -> None:
     """Tests that need torch on the CPU: scripts of `repro`, faults of the suite, the judge; arguments go to pytest.
 
@@ -189,11 +197,7 @@ def _tests_torch(session: nox.Session) -> None:
     """
     _install(session, "tests_torch")
     python = str(Path(session.virtualenv.location) / "bin" / "python")
-    names = {
-        "kernels": ("kernels_judge", "kernels_judge_socket", "kernels_repro", "kernels_large_scripts"),
-        "verify": ("repro_scripts", "own_fault", "late_fault", "verify_threads", "known_issue_names"),
-    }
-    files = [str(ROOT / "tests" / "tooling" / task / f"test_{name}.py") for task in names for name in names[task]]
+    files = [str(path) for path in sorted((ROOT / "tests" / "tooling").rglob("test_*.py")) if _asks_for_torch(path)]
     rows = session.create_tmp()
     torch = dict.fromkeys(("MPS_BUILD_TEST_TORCH", "MPS_BUILD_TORCH_PYTHON"), python)
     session.run("pytest", *files, *session.posargs, env={**torch, "MPS_BUILD_REPRO_ROWS": rows})
@@ -202,7 +206,7 @@ def _tests_torch(session: nox.Session) -> None:
 
 
 def _sensitivity(session: nox.Session) -> None:
-    """Faults planted in the device suite, on the CPU with one torch: each must be noticed; arguments go to pytest."""
+    """Faults injected into the device suite, on the CPU: each must be noticed; arguments go to pytest."""
     _install(session, "sensitivity")
     # The second device needs a process of its own; arguments are meant for the first folder.
     for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):
@@ -217,19 +221,23 @@ def _sensitivity(session: nox.Session) -> None:
 _TIERS = {"slow": _tests_slow, "pages": _tests_pages, "torch": _tests_torch, "sensitivity": _sensitivity}
 
 
-def _tier(words: list[str]) -> tuple[str, list[str]]:
-    """Return what follows `--tier`, empty where it is not there, and the other words."""
+def _tier(words: list[str]) -> tuple[str | None, list[str]]:
+    """Return what follows `--tier`, None where it is not there, and the other words."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--tier", default="")
+    parser.add_argument("--tier", nargs="?", const="")
     found, others = parser.parse_known_args(words)
-    return str(found.tier), others
+    return found.tier, others
 
 
-@nox.session(venv_backend="none" if _tier(_NAMED)[0] else None)
+# Read as the noxfile is: a word of another session's program is none of ours.
+_CHOSEN = _tier(_NAMED)[0] if "tests" in sys.argv else None
+
+
+@nox.session(venv_backend=None if _CHOSEN is None else "none")
 def tests(session: nox.Session) -> None:
     """This repository's own tests; arguments go to pytest. `--tier slow|pages|torch|sensitivity` runs others."""
     tier, others = _tier(list(session.posargs))
-    if tier:
+    if tier is not None:
         _hand_on(session, _TIERS, tier, others)
         return
     _install(session, "tests")
@@ -258,14 +266,17 @@ def _workflows(session: nox.Session) -> None:
     """The workflows: GitHub's schemas, zizmor's auditor; recipes by their schema, shell scripts by shellcheck."""
     _install(session, "workflows")
     files = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
-    actions = sorted(map(str, (ROOT / ".github" / "actions").glob("*/action.yml")))
+    action = ROOT / "simulate" / "action.yml"  # for other repositories
+    actions = sorted(map(str, (*(ROOT / ".github" / "actions").glob("*/action.yml"), action)))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
     session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
     recipes = sorted(map(str, (ROOT / "build_recipes").glob("*.yaml")))
     session.run("check-jsonschema", "--schemafile", str(ROOT / "schemas" / "recipe.schema.json"), *recipes)
-    session.run("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress", str(ROOT / ".github"))
-    session.run("shellcheck", *sorted(map(str, (ROOT / "runner").rglob("*.sh"))))
+    audited = (str(ROOT / ".github"), str(action))
+    session.run("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress", *audited)
+    scripts = (*(ROOT / "runner").rglob("*.sh"), *action.parent.glob("*.sh"))
+    session.run("shellcheck", *sorted(map(str, scripts)))
 
 
 def _fuzz(session: nox.Session) -> None:
@@ -290,7 +301,7 @@ def dev(session: nox.Session) -> None:
 
 
 def _hand_on(
-    session: nox.Session, offered: dict[str, Callable[[nox.Session], None]], name: str, arguments: list[str]
+    session: nox.Session, offered: Mapping[str, Callable[[nox.Session], None]], name: str, arguments: list[str]
 ) -> None:
     """Run what is named as a session of its own, with its own environment."""
     if name not in offered:
@@ -305,8 +316,8 @@ def _hidden(run: Callable[[nox.Session], None], name: str) -> str:
 
 
 # nox lists every session that there is, so these are one only where the command line names them.
-for _offered, _chosen in ((_TIERS, _tier(_NAMED)[0]), (_DEV, "".join(_NAMED[:1]))):
-    if _chosen in _offered:
+for _offered, _chosen in ((_TIERS, _CHOSEN), (_DEV, "".join(_NAMED[:1]))):
+    if _chosen is not None and _chosen in _offered:
         _run = _offered[_chosen]
         # pip may have the CPU build of torch on disk; uv does not know.
         _backend = "virtualenv" if _run in (_tests_torch, _sensitivity) else None

@@ -80,7 +80,7 @@ def write(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> None
             unit="share",
             command="nox -s benchmark -- host_mutants --write",
             target=TARGETS[name],
-            versions=f"torch {release}: {caught} of {found.effective} that change a result, asked {what} "
+            versions=f"torch {release}: {caught} of {found.effective} that change a result, by {what} "
             f"(Wilson 95 % {low:.3f} to {high:.3f}); {len(kept)} mutants of "
             f"{len({row['file'] for row in kept})} files, "
             f"{found.counts.get('not_reached', 0)} run by no case{f'; {machine}' if machine else ''}",

@@ -31,7 +31,7 @@ from mps_build.simulation import DEFAULT_MACOS
 from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.session import check_macos, provide, simulated_environ, upstream_tests
 from mps_build.verify.suite.request import Limits, default_limit_bytes
-from mps_build.verify.upstream.outcomes import BAD, Asked, read_outcomes, read_sizes
+from mps_build.verify.upstream.outcomes import BAD, UpstreamOutcome, read_outcomes, read_sizes
 from mps_build.verify.upstream.run import FILES, PACKAGES, UpstreamRequest, run_upstream
 from mps_build.verify.upstream.summary import Summary, explained, load_upstream_explanations, summed_up
 from shared.record import record
@@ -49,7 +49,7 @@ def main() -> int:
     _check_same(folder, {"release": release, "macos": given.macos})
     rows, console = load_upstream_explanations(), Console()
 
-    def on_test(test: Asked) -> None:
+    def on_test(test: UpstreamOutcome) -> None:
         if test.outcome in BAD:
             row = explained([test], rows, macos=given.macos)[test.id]
             print(f"{test.outcome} {test.id}: {row.id if row else 'NEW ' + test.error}", flush=True)
@@ -60,9 +60,9 @@ def main() -> int:
     day = datetime.now(timezone.utc).date().isoformat()
     sizes = read_sizes(folder)
     summary = summed_up(tests.values(), rows, sizes, release=release, macos=given.macos, date=day, ran_on=given.ran_on)
-    if not summary.asked:
+    if not summary.ran:
         raise SystemExit(f"no test was run: none in {folder} fits, or each left itself out")
-    print(f"{summary.passed} of {summary.asked} passed; {len(summary.failing)} failed, {summary.new} without a reason")
+    print(f"{summary.passed} of {summary.ran} passed; {len(summary.failing)} failed, {summary.new} without a reason")
     if given.write:
         _write(summary)
     return 1 if summary.new else 0
@@ -132,11 +132,11 @@ def _write(summary: Summary) -> None:
     write_whole(SUMMARY, summary.model_dump_json(indent=1) + "\n")
     record(
         "simulation.upstream_passed",
-        [summary.passed / summary.asked],
+        [summary.passed / summary.ran],
         unit="share",
         command=COMMAND,
         target=">= 0.9; each other is explained",
-        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} run, "
+        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.ran} run, "
         f"of {summary.tests} in the files; {len(summary.failing) - summary.new} explained, {summary.new} not; "
         f"{summary.unknown} have no outcome yet" + (f"; ran on {summary.ran_on}" if summary.ran_on else ""),
     )

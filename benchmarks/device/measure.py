@@ -1,4 +1,4 @@
-"""Runs in the Python under test: measures the rows that it is asked for and writes each as a JSON line at once.
+"""Runs in the Python under test: measures the requested rows and writes each as a JSON line at once.
 
     python measure.py --device mps --out rows.jsonl [--quick] [--skip ID,ID] [--lower ID=BATCH] [--inject FILE.py:NAME]
 
@@ -37,25 +37,25 @@ _REFUSED = 4
 def main() -> int:
     """Measure; 4 means that the arguments, a fault that cannot be loaded above all, are refused."""
     arguments = _arguments()
-    told = OutcomeLog(arguments.out)
+    events = OutcomeLog(arguments.out)
     try:
         fault = InjectedFault(arguments.inject) if arguments.inject else None
     except FaultError as error:
         print(f"--inject: {error}", file=sys.stderr)
         return _REFUSED
     _exact()
-    run = _Run(arguments, told, fault)
+    run = _Run(arguments, events, fault)
     run.go()
-    told.write("fault", hits=fault.hits if fault else None)
-    told.write("end")
+    events.write("fault", hits=fault.hits if fault else None)
+    events.write("end")
     return 0
 
 
 class _Run:
     """The rows in their order."""
 
-    def __init__(self, arguments: argparse.Namespace, told: OutcomeLog, fault: InjectedFault | None) -> None:
-        self._arguments, self._events = arguments, told
+    def __init__(self, arguments: argparse.Namespace, events: OutcomeLog, fault: InjectedFault | None) -> None:
+        self._arguments, self._events = arguments, events
         self._fault = fault
         self._timed = TimedDevice(arguments.device, around=fault.maker if fault else None)
         known_ceilings = json.loads(arguments.ceilings or "{}")
@@ -64,7 +64,7 @@ class _Run:
         known = workloads()
         wanted = [row for row in known if not arguments.only or row.id in arguments.only or row.name in arguments.only]
         self._rows = [row for row in wanted if row.id not in arguments.skip]
-        told.write("plan", ids=[row.id for row in wanted], names=sorted({row.name for row in known}))
+        events.write("plan", ids=[row.id for row in wanted], names=sorted({row.name for row in known}))
 
     def go(self) -> None:
         quick = self._arguments.quick
@@ -80,7 +80,7 @@ class _Run:
             self._beats.append(sentinel.seconds())
             bad = self._row(workload, bench, pace)
             pace.passed(workload.weight)
-            if bad and self._fault is not None and self._fault.hits != 0:  # it is caught: no more is to be asked
+            if bad and self._fault is not None and self._fault.hits != 0:  # it is caught: no more is to be measured
                 break
         self._beats.append(sentinel.seconds())
         self._tell_ceilings()  # a row may have had them measured again
@@ -152,7 +152,7 @@ def _lower(text: str) -> dict[str, int]:
 
 
 def _exact() -> None:
-    """Have float32 mean float32 on both sides: a cuDNN convolution would take tf32 without being asked."""
+    """Have float32 mean float32 on both sides: a cuDNN convolution would take tf32 by itself."""
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.benchmark = True

@@ -1,4 +1,4 @@
-"""Rules that plant a fault in a kernel's LLVM IR: each finds places in the text, and changes one of them.
+"""Rules that inject a fault into a kernel's LLVM IR: each finds places in the text, and changes one of them.
 
 A rule is a pattern on one line and what the line becomes. Only lines inside functions are looked at.
 """
@@ -128,7 +128,7 @@ RULES = (
 
 
 def faults_of(text: str) -> Iterator[Fault]:
-    """Yield every fault that the rules can plant in a kernel."""
+    """Yield every fault that the rules can inject into a kernel."""
     inside = False
     for number, line in enumerate(text.splitlines()):
         if line.startswith("define "):
@@ -153,7 +153,7 @@ def draw(text: str, source: random.Random) -> Fault | None:
     return source.choice(by_kind[source.choice(sorted(by_kind))]) if by_kind else None
 
 
-def plant(text: str, fault: Fault) -> str:
+def inject(text: str, fault: Fault) -> str:
     """Return the kernel with the fault in it."""
     lines = text.splitlines()
     lines[fault.line] = fault.after

@@ -54,7 +54,7 @@ MEANINGS: Mapping[str, str] = {
     "kernels.full_again_s": "`verify_kernels` of the whole wheel again, nothing changed",
     "kernels.full_s": "`verify_kernels` of the whole official wheel, empty cache",
     "kernels.large_s": "`verify_kernels --large` of the whole official wheel, empty cache",
-    "kernels.plants_caught": "share of the faults planted by rule that change a bit of a result and are found",
+    "kernels.faults_caught": "share of the faults injected by rule that change a bit of a result and are found",
     "kernels.quick_again_s": "`verify_kernels --quick` again, nothing changed",
     "kernels.quick_s": "`verify_kernels --quick` of the official wheel, empty cache",
     "python.second_ratio": "CPU time of a second Python in one tree over a whole first build",

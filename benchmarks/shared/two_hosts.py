@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mps_build.common.errors import HostError
-from mps_build.common.process import Command, capture
-from mps_build.common.watched import watched
+from mps_build.common.process import Command, capture, watched
 
 _PORT = 6379
 

@@ -18,11 +18,10 @@ from pathlib import Path
 from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS, command_line
 from .common.errors import HostError, MpsBuildError, UsageError, reason_of
-from .common.faults import machine_fault
-from .common.result import Result
+from .common.files import machine_fault, refusal
+from .common.reporting import Result
 from .common.standard_streams import CUT_OFF, OutputLost, guarded_streams
 from .common.stopping import exit_status, signals_raise, stopped_by
-from .common.writable import refusal
 
 _JSON_HINT = "name a file in an existing folder"
 
@@ -161,7 +160,9 @@ def _missing_package(error: ModuleNotFoundError, command: str | None) -> int:
         raise error
     from .common.workspace import CHECKOUT, in_checkout
 
-    session = f"`{command_line(command)}` installs what it needs; or " if in_checkout() and command in COMMANDS else ""
+    session = ""
+    if in_checkout() and command is not None and command in COMMANDS:
+        session = f"`{command_line(command)}` installs what it needs; or "
     install = f"`{sys.executable} -m pip install {shlex.quote(str(CHECKOUT)) if in_checkout() else 'mps-build'}`"
     print(f"error: this Python lacks the package {error.name}\nhint: {session}{install}", file=sys.stderr)
     return UsageError.exit_code
@@ -195,7 +196,7 @@ def _lost(lost: OutputLost) -> Result:
 
 
 def _print_overview(status: int) -> int:
-    """Print the commands by task: on stdout if asked for, else on stderr."""
+    """Print the commands by task: on stdout where that was wanted, else on stderr."""
     from .common.workspace import in_checkout
 
     width = max(map(len, COMMANDS))
@@ -250,9 +251,8 @@ def _write_json(command: str, arguments: Sequence[str], result: Result) -> int:
     path = _json_path(arguments)
     if path is None:
         return result.exit_code
-    from .common.documents import head
     from .common.files import write_whole
-    from .common.json_text import to_json
+    from .common.json_text import head, to_json
     from .common.scrubbing.scrubber import without_secrets
 
     document = {

@@ -31,7 +31,7 @@ def linear_with_warmup(optimizer: torch.optim.Optimizer, warmup: int, total: int
 
 
 def training_function(run: ChildRun, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
-    """Train, evaluate after the last epoch, and return (accuracy, how many pairs it was asked of)."""
+    """Train, evaluate after the last epoch, and return (accuracy, on how many pairs)."""
     accelerator = Accelerator(cpu=True) if run.force_cpu else Accelerator()
     seed = int(CONFIG["seed"])
     set_seed(seed)

@@ -22,19 +22,19 @@ EVAL_BATCH_SIZE = 128
 
 
 def digits(dtype: torch.dtype, seed: int) -> tuple[TensorDataset, TensorDataset]:
-    """Return four fifths of the images to learn from and one to be asked about, normalised by the former."""
+    """Return four fifths of the images to learn from and one to evaluate, normalised by the former."""
     bunch: Any = load_digits()
     images = torch.tensor(bunch.images, dtype=torch.float32)[:, None] / 16
     labels = torch.tensor(bunch.target, dtype=torch.int64)
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
     cut = len(labels) * 4 // 5
-    learnt, asked = order[:cut], order[cut:]
+    learnt, held_out = order[:cut], order[cut:]
     images = ((images - images[learnt].mean()) / images[learnt].std()).to(dtype)
-    return TensorDataset(images[learnt], labels[learnt]), TensorDataset(images[asked], labels[asked])
+    return TensorDataset(images[learnt], labels[learnt]), TensorDataset(images[held_out], labels[held_out])
 
 
 def network() -> torch.nn.Module:
-    """Return convolution, normalisation and pooling twice, then a classifier."""
+    """Return convolution, normalisation and pooling, again, then a classifier."""
     return torch.nn.Sequential(
         torch.nn.Conv2d(1, 16, 3, padding=1, bias=False),
         torch.nn.BatchNorm2d(16),
@@ -49,7 +49,7 @@ def network() -> torch.nn.Module:
 
 
 def training_function(run: ChildRun, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
-    """Train, evaluate after the last epoch, and return (accuracy, how many images it was asked of)."""
+    """Train, evaluate after the last epoch, and return (accuracy, on how many images)."""
     accelerator = Accelerator(cpu=True) if run.force_cpu else Accelerator()
     set_seed(CONFIG["seed"])
     train_set, eval_set = digits(dtype, CONFIG["seed"])

@@ -36,10 +36,10 @@ def prompt(*, padded: bool = False) -> dict[str, torch.Tensor]:
 
 
 def write(model: torch.nn.Module, batch: dict[str, torch.Tensor], device: Any, dtype: Any, **how: Any) -> Any:
-    """Return the tokens, and the scores of each step where they were asked for."""
+    """Return the tokens, and the scores of each step where they are wanted."""
     copied = copy.deepcopy(model).to(dtype).to(device)
-    told: Any = copied
-    return told.generate(
+    untyped: Any = copied
+    return untyped.generate(
         **moved(batch, device, dtype),
         **{"max_new_tokens": NEW, "do_sample": False, "num_beams": 1, "return_dict_in_generate": True, **how},
     )
@@ -102,7 +102,7 @@ def beams(bench: Bench, *, name: str) -> None:
 
 
 def sampled(bench: Bench, *, name: str) -> None:
-    """A seed gives the same tokens twice, another seed others; not the CPU's, whose draws differ."""
+    """A seed gives the same tokens again, another seed others; not the CPU's, whose draws differ."""
     model, batch = writer(name), prompt()
     texts = []
     with bench.injected():

@@ -120,14 +120,14 @@ def accuracy(prediction: Any) -> dict[str, float]:
 
 
 def train(run: ChildRun, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
-    """Train and evaluate; return (accuracy, how many pairs it was asked of)."""
+    """Train and evaluate; return (accuracy, on how many pairs)."""
     seed, length = int(CONFIG["seed"]), int(CONFIG["max_seq_length"])
-    asked = Paraphrases(512, seed=seed + 1, length=length)
+    held_out = Paraphrases(512, seed=seed + 1, length=length)
     trainer = Watched(
         model=classifier(seed).to(dtype),
         args=training_arguments(run),
         train_dataset=Paraphrases(int(CONFIG["pairs"]), seed=seed, length=length),
-        eval_dataset=asked,
+        eval_dataset=held_out,
         compute_metrics=accuracy,
         callbacks=[StopWhenSeen(seen, run.steps)],
         seen=seen,
@@ -138,7 +138,7 @@ def train(run: ChildRun, seen: Observer, dtype: torch.dtype) -> tuple[float, int
         seen.ended(trainer.model, batch, loss[0] if isinstance(loss, tuple) else loss)
     if seen.done or run.steps is not None:
         return 0.0, 0
-    return float(trainer.evaluate()["eval_accuracy"]), len(asked)
+    return float(trainer.evaluate()["eval_accuracy"]), len(held_out)
 
 
 if __name__ == "__main__":

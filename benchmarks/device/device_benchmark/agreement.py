@@ -1,4 +1,4 @@
-"""Are two results the same computation? Asked before anything is timed: a wrong kernel may be a fast one."""
+"""Are two results the same computation? Compared before anything is timed: a wrong kernel may be a fast one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def disagreement(
     Names begin with what they are: `out`, `loss`, or `grad:` and the parameter's name.
 
     Args:
-        jittered: gives the reference again, from inputs and weights that are off by a rounding. Asked only where a
+        jittered: gives the reference again, from inputs and weights that are off by a rounding. Called only where a
             gradient is over its bound: a network that itself turns roundings into such differences proves nothing.
     """
     norms = {name: _norm(tensor) for name, tensor in expected.items()}

@@ -43,7 +43,7 @@ def flops_ceiling(timed: TimedDevice, dtype: torch.dtype, *, quick: bool) -> tup
         for how, other in (("", right), (", second one transposed", right.t())):
             seconds = best_seconds(timed, lambda a=left, b=other: torch.matmul(a, b), within=_SECONDS[quick] / 2)
             found[2.0 * side**3 / seconds] = f"{side} x {side}{how}"
-        if seconds * 8 > _SECONDS[quick]:  # twice the side is eight times the work
+        if seconds * 8 > _SECONDS[quick]:  # double the side is eight times the work
             break
     best = max(found)
     return best, found[best]

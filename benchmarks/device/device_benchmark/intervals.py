@@ -14,7 +14,7 @@ RESOLUTION = 0.02
 _DRAWS = 4000
 # Student's t over the normal quantile, both at 99 %, by degrees of freedom: a bootstrap of few values is too narrow by
 # about this and by sqrt(n / (n - 1)); see Hesterberg, "What Teachers Should Know about the Bootstrap", section 5.
-_WIDER = (24.7, 3.85, 2.27, 1.79, 1.57, 1.44, 1.36, 1.30, 1.26, 1.23, 1.21, 1.19, 1.17, 1.16, 1.14)
+_FACTORS = (24.7, 3.85, 2.27, 1.79, 1.57, 1.44, 1.36, 1.30, 1.26, 1.23, 1.21, 1.19, 1.17, 1.16, 1.14)
 _DRIFT_CHANCE = 0.005
 _DRIFT_LEAST = 0.10
 
@@ -42,13 +42,13 @@ def bootstrap_median(values: Sequence[float], *, seed: int = 0) -> Interval:
     draw = random.Random(seed)
     medians = sorted(median(draw.choices(logs, k=len(logs))) for _ in range(_DRAWS))
     count = len(logs)
-    wider = _WIDER[min(count - 2, len(_WIDER) - 1)] * math.sqrt(count / (count - 1)) if count > 1 else math.inf
+    factor = _FACTORS[min(count - 2, len(_FACTORS) - 1)] * math.sqrt(count / (count - 1)) if count > 1 else math.inf
     low, high = medians[int(_DRAWS * (1 - CONFIDENCE) / 2)], medians[int(_DRAWS * (1 + CONFIDENCE) / 2) - 1]
     least = math.log(1 + RESOLUTION)
     return Interval(
         median=math.exp(middle),
-        low=math.exp(middle - max((middle - low) * wider, least)),
-        high=math.exp(middle + max((high - middle) * wider, least)),
+        low=math.exp(middle - max((middle - low) * factor, least)),
+        high=math.exp(middle + max((high - middle) * factor, least)),
     )
 
 
@@ -86,10 +86,10 @@ def _chance_of(score: int, count: int) -> float:
     pairs = count * (count - 1) // 2
     ways = [1]  # how many orders of so many values have so many falls
     for size in range(2, count + 1):
-        wider = [0] * (len(ways) + size - 1)
+        longer = [0] * (len(ways) + size - 1)
         for falls, number in enumerate(ways):
             for more in range(size):
-                wider[falls + more] += number
-        ways = wider
+                longer[falls + more] += number
+        ways = longer
     most_falls = (pairs - score) // 2
     return sum(ways[: most_falls + 1]) / math.factorial(count)

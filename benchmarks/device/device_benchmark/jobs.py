@@ -154,7 +154,7 @@ def _jitter(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def count_flops(model: nn.Module, given: torch.Tensor, *, training: bool) -> float:
-    """Return the FLOPs of the convolutions and linear layers of one step (backward costs twice the forward)."""
+    """Return the FLOPs of the convolutions and linear layers of one step (backward costs double the forward)."""
     total = [0.0]
 
     def count(module: Any, inputs: Any, out: torch.Tensor) -> None:

@@ -40,18 +40,18 @@ def _largest(device: str, *, side: int, most: int, deadline: float) -> dict[str,
         left = deadline - time.monotonic()
         if left <= 0:
             return {**best, "ended_by": "time"}
-        told = _asked(device, batch, side, left)
-        if told.get("timed_out"):
+        reported = _tried(device, batch, side, left)
+        if reported.get("timed_out"):
             return {**best, "ended_by": "time"}
-        best["limit"] = told.get("limit", best["limit"])
-        if "bytes" not in told or told["bytes"] > told["limit"]:
-            return {**best, "ended_by": told.get("short", "memory")}
-        best.update(batch=batch, bytes=told["bytes"])
+        best["limit"] = reported.get("limit", best["limit"])
+        if "bytes" not in reported or reported["bytes"] > reported["limit"]:
+            return {**best, "ended_by": reported.get("short", "memory")}
+        best.update(batch=batch, bytes=reported["bytes"])
         batch *= 2
     return {**best, "ended_by": "the largest batch that is tried"}
 
 
-def _asked(device: str, batch: int, side: int, seconds: float) -> dict[str, Any]:
+def _tried(device: str, batch: int, side: int, seconds: float) -> dict[str, Any]:
     own = [
         sys.executable,
         str(Path(__file__).resolve()),

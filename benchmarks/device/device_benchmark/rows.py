@@ -209,7 +209,7 @@ def _prepare(
     dtype = _name(device_dtype)
     share, lines = disagreement(actual, expected, dtype, jittered=cpu.jittered)
     if workload.mode == "training":
-        expected = {}  # gradients of hundreds of megabytes, asked for once
+        expected = {}  # gradients of hundreds of megabytes, computed once
     return _Sides(device=device, cpu=cpu, first=first, expected=expected, share=share, lines=lines, dtype=dtype)
 
 

@@ -7,7 +7,7 @@ Python that has it. Files are held to the strict profile, what we ship and what 
 kept since 2.12; fetched ones to the official profile, where the known defects of old official
 wheels are warnings, and any other is an error. Other wheels are held to the rules that any Mac
 wheel must keep. `--python PATH` without a WHEEL reads the torch that an interpreter has, which is
-only asked where it lies. The exit status is 0 if the wheel is accepted, 9 if it is rejected.
+only used to find it. The exit status is 0 if the wheel is accepted, 9 if it is rejected.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from pathlib import Path
 from ..common.console import Console
 from ..common.errors import AuditRejected, UsageError
 from ..common.files import write_whole
-from ..common.result import Result
+from ..common.reporting import Result
 from ..inspection.audit import Audit, Expectation, audit_installed, audit_wheel
 from ..inspection.audit.exchange import as_junit, as_sarif
 from ..inspection.audit.model import PROFILES, Profile
 from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
+from .shared.options import add_findings
 from .shared.wheels import add_nightly_options, chosen_nightly, find_installed, find_wheel
 
 TASK = ("inspection", 1)
+FIRST = ("--profile", "--python", "--quick", "--junit", "--sarif")
+EXITS = (9,)
 DOCUMENT = "profile:string quick:boolean kind:string verdict:string findings:array facts:object"
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
@@ -71,8 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-jit-shaders", action="store_true", help="allow Metal kernels that are compiled at first use"
     )
     parser.add_argument("--without-metal4", action="store_true", help="allow a wheel without the Metal 4 kernels")
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
-    parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
+    add_findings(parser)
 
 
 def run(options: Options, console: Console) -> Result:

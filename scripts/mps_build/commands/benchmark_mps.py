@@ -22,14 +22,15 @@ from ..common.errors import MpsBuildError
 from ..common.files import write_whole
 from ..common.records.benchmark import BenchmarkRecord, Row
 from ..common.records.device_record import to_json
-from ..common.result import Result
-from ..common.summary import job_summary
+from ..common.reporting import Result, job_summary
 from ..verify.benchmark import Benchmark, BenchmarkRequest
 from ..verify.reports import bars, benchmark_page
 from ..verify.reports.benchmark_page import achieved, doubts, dtypes, ratio, shape
 from .shared.verification import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 TASK = ("verify", 3)
+FIRST = ("--python", "--quick", "--only", "--html", "--svg")
+EXITS = (12, 13, 14, 15, 16, 17)
 EXTRA = "png"
 EXAMPLES = (
     "torch==2.13.0 --svg speed-up.svg --html speed-up.html",
@@ -82,7 +83,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def write_reports(options: Options, record: BenchmarkRecord) -> None:
-    """Write the page and the pictures that were asked for."""
+    """Write the page and the pictures that were requested."""
     if options.html is not None:
         write_whole(options.html, benchmark_page.render(record))
     if options.svg is not None:

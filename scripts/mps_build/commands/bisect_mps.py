@@ -4,7 +4,7 @@ Both ends are tested first, then as few versions and commits between them as pos
 than --bad, what fixed it is found.
 
 CASE is the id of a case of the suite (as in any record of verify_mps); --predicate COMMAND asks a question of
-your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be asked, as `git bisect run` has it. `python` is then
+your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be tested, as `git bisect run` has it. `python` is then
 the one that has the version's torch.
 
 Releases and nightlies come from pip's index or --index (a folder of wheels, or an address: nightlies have their own).
@@ -22,20 +22,21 @@ from pathlib import Path
 from ..common.console import Console
 from ..common.errors import UsageError
 from ..common.files import write_whole
-from ..common.home import expanded
-from ..common.result import Result
-from ..common.watched import kept_awake
-from ..common.workspace import Workspace, remove_tree, work_folder
+from ..common.process import kept_awake
+from ..common.reporting import Result
+from ..common.workspace import Workspace, expanded, remove_tree, work_folder
 from ..kernels.code.compiler import require_llvm
 from ..verify.bisection import report
 from ..verify.bisection.answers import split_command
-from ..verify.bisection.request import Asked
+from ..verify.bisection.request import BisectionRequest
 from ..verify.bisection.runner import Bisection
 from ..verify.bisection.stages import Stages
 from ..verify.bisection.state import State, folder_name, load_state, write_state
 from .shared.options import add_trust, amount
 
 TASK = ("verify", 4)
+FIRST = ("--good", "--bad", "--op", "--predicate", "--device")
+EXITS = (16,)
 EXTRA_OPTIONS = {"--op": "kernels"}
 DOCUMENT = "question:object good:string bad:string stages:array state:string"
 EXAMPLES = (
@@ -100,8 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--op",
         metavar="NAME",
-        help="skip versions whose Metal kernels of this operator are those of a version asked before; both sides of "
-        "the result are asked in any case, for code of the host changes too (needs llvmlite)",
+        help="skip versions whose Metal kernels of this operator are those of a version tested before; both sides of "
+        "the result are tested in any case, for code of the host changes too (needs llvmlite)",
     )
     parser.add_argument("--allow-virtual", action="store_true", help="also run on a virtual Mac")
     parser.add_argument(
@@ -115,22 +116,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options, console: Console) -> Result:
     """Search, or continue an earlier search of the same question, and print what was found."""
-    asked = _asked(options)
+    request = _request(options)
     if options.op is not None:
         require_llvm()
-    folder = work_folder() / "bisect" / folder_name(asked.question)
+    folder = work_folder() / "bisect" / folder_name(request.question)
     with Workspace(root=folder).held(), kept_awake():
         if options.fresh:
             for name in ("venvs", "wheels", "tree"):
                 remove_tree(folder / name)
             (folder / "state.json").unlink(missing_ok=True)
         path = folder / "state.json"
-        state = load_state(path) or State(question=asked.question, good=asked.good, bad=asked.bad)
+        state = load_state(path) or State(question=request.question, good=request.good, bad=request.bad)
         if state.probes:
             console.print(f"continuing with {len(state.probes)} answers of an earlier run (`--fresh` forgets them)")
         bisection = Bisection(
             state=state,
-            runner=(stages := Stages(asked=asked, state=state, folder=folder, reporter=console)),
+            runner=(stages := Stages(request=request, state=state, folder=folder, reporter=console)),
             save=lambda grown: write_state(grown, path),
             tell=console.line,
             runs=options.runs,
@@ -142,7 +143,7 @@ def run(options: Options, console: Console) -> Result:
     return Result(document={**report.document(state, findings), "state": str(path)})
 
 
-def _asked(options: Options) -> Asked:
+def _request(options: Options) -> BisectionRequest:
     if (options.case is None) == (options.predicate is None):
         raise UsageError(
             "give either CASE or --predicate COMMAND", hint="any record of verify_mps lists the ids of cases"
@@ -153,7 +154,7 @@ def _asked(options: Options) -> Asked:
         raise UsageError(f"--timeout {options.timeout:g}: must be above 0", hint="--timeout 300")
     if options.good == options.bad:
         raise UsageError(f"the ends do not differ: both are {options.good}", hint="--good and --bad name two versions")
-    return Asked(
+    return BisectionRequest(
         case=options.case,
         predicate=split_command(options.predicate, "--predicate") if options.predicate is not None else None,
         builder=split_command(options.builder, "--builder") if options.builder is not None else None,
@@ -175,7 +176,7 @@ def _asked(options: Options) -> Asked:
 
 def _print(state: State, findings: tuple[report.Finding, ...], console: Console, folder: Path) -> None:
     console.print()
-    console.table(("asked", "verdict", "runs", "why"), report.rows(state))
+    console.table(("tested", "verdict", "runs", "why"), report.rows(state))
     for each in findings:
         console.print()
         console.print(each.statement, style="bold")

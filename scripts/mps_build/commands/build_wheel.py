@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..common.console import Console, human_bytes, human_seconds
 from ..common.environment import fetch_environ
 from ..common.errors import CompileError, DiskFull, HostError, SourceError, UsageError
-from ..common.result import Result
+from ..common.reporting import Result
 from ..common.workspace import cache_folder
 from ..wheel_build.failure import explained
 from ..wheel_build.options import BuildOptions as Options
@@ -35,6 +35,8 @@ if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait
 
 add_arguments = add_build_options
 TASK = ("build", 1)
+FIRST = ("--python", "--profile", "--source", "--shared-cache", "--dry-run")
+EXITS = (3, 4, 5, 6, 7, 8, 9, 18, 19)
 DOCUMENT = (
     "?recipe:string ?commit:string|null ?profile:string ?wheels:array ?steps:array|integer|null"
     " ?dry_run:boolean ?patches_tried:string"

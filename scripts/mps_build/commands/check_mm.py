@@ -18,12 +18,11 @@ from typing import Any
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.plain_text import plain
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
-from mps_build.common.workspace import Workspace, work_folder
+from mps_build.common.reporting import Result
+from mps_build.common.workspace import Workspace, expanded, work_folder
 from mps_build.wheel_build.mm.check import (
     Report,
     changed_files,
@@ -36,9 +35,12 @@ from mps_build.wheel_build.mm.check import (
 from mps_build.wheel_build.mm.diagnostics import Diagnostic
 from mps_build.wheel_build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 
+from .shared.options import add_jobs
 from .shared.wheels import find_wheel
 
 TASK = ("without_a_mac", 4)
+FIRST = ("--source", "--base", "--recipe", "--target", "--jobs")
+EXITS = (8,)
 EXTRA = "check_mm"
 DOCUMENT = "files:array base:string|null diagnostics:array unknown:array"
 EXAMPLES = (
@@ -76,15 +78,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="X.Y", help="the oldest macOS, such as 14.0 (default: the recipe's)")
     parser.add_argument("--allow-none", action="store_true", help="exit with 0 if no file has changed (for workflows)")
     parser.add_argument("--annotations", action="store_true", help="also print annotations for GitHub Actions")
-    parser.add_argument("--jobs", metavar="N", type=int, default=usable_cores(), help="number of compilers at once")
+    add_jobs(parser, default=usable_cores())
 
 
 def run(options: Options, console: Console) -> Result:
     """Check the files and print each diagnostic; the exit status is 8 if there is an error."""
     folder = work_folder() / "check_mm"
-    asked = find_recipe(options.recipe) if options.recipe else None
+    named = find_recipe(options.recipe) if options.recipe else None
     files = existing_files(options.files)
-    tree = _tree(options, asked, files, folder, console)
+    tree = _tree(options, named, files, folder, console)
     base = None
     if not files:
         files, base = changed_files(tree.root, base=options.base)
@@ -96,10 +98,10 @@ def run(options: Options, console: Console) -> Result:
                 f"nothing to check: no MPS file of {tree.root} differs from {base[:12]}",
                 hint="name files, or the commit to compare with: --base REF",
             )
-    recipe = asked or recipe_of(tree)
+    recipe = named or recipe_of(tree)
     target = options.target or oldest_macos(recipe)
     checker = make_checker(tree, target=target, folder=folder, reporter=console)
-    report = check_files(checker, files, jobs=max(options.jobs, 1), reporter=console)
+    report = check_files(checker, files, jobs=options.jobs, reporter=console)
     _print(report, console)
     if options.annotations:
         for each in (*report.diagnostics, *report.unknown):

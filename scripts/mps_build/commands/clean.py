@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.common.workspace import CHECKOUT, Workspace, cache_folder, in_checkout, remove_tree, work_folder
 from mps_build.host.disk_usage import Leftover, leftovers
 

@@ -31,7 +31,7 @@ from ..common.json_text import load_json
 from ..common.records.benchmark import is_benchmark, load_benchmark
 from ..common.records.device_record import load_record
 from ..common.records.kernels import is_kernels, load_kernels
-from ..common.result import Result
+from ..common.reporting import Result
 from ..inspection.audit.parity import Parity, Part, compare_wheels
 from ..inspection.audit.render import printable
 from ..kernels.report.difference import compare_runs
@@ -42,6 +42,8 @@ from .shared.options import add_trust
 from .shared.wheels import find_wheel
 
 TASK = ("inspection", 3)
+FIRST = ("--fail-on", "--show", "--kernels", "--answers", "--python")
+EXITS = (10,)
 EXTRA_OPTIONS = {"--kernels": "kernels"}
 DOCUMENT = (
     "?compared:string ?left:string ?right:string ?kernels:object ?parts:array ?newly_failing:array "

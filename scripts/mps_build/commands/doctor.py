@@ -25,7 +25,7 @@ from mps_build.common.files import write_whole
 from mps_build.common.interpreters import search_interpreter
 from mps_build.common.recipe.catalogue import all_recipes, build_python, find_recipe, newest_stable
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.host.host import Host, observe
 from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber, RecordingProber
 from mps_build.host.recordings.scrub import recorded
@@ -37,6 +37,7 @@ from mps_build.host.requirements.tools import build_python_findings
 from mps_build.host.requirements.way import way_to_build
 
 TASK = ("host", 1)
+EXITS = (3,)
 DOCUMENT = (
     "probes:array host:object recorded_on:string|null ?blockers:array ?warnings:array ?findings:array "
     "?recipe:string ?way:array ?recipes:array ?unlocked_by:object"
@@ -92,7 +93,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def _recipe(argument: str | None, console: Console) -> Recipe:
-    """Return the recipe asked for; for another patch release of a minor that has one, that one."""
+    """Return the requested recipe; for another patch release of a minor that has one, that one."""
     if not argument:
         return newest_stable()
     try:

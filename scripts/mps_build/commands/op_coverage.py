@@ -1,7 +1,7 @@
 """List which operators MPS runs itself, through a composite, or not.
 
 SOURCE is a recipe, an unpacked PyTorch tree, a wheel (.whl), a requirement such as torch==2.6.0 (fetched for macOS
-arm64), or what --json wrote before. A tree is asked by its own torchgen and by the registrations in its C++ files; a
+arm64), or what --json wrote before. A tree is read by its own torchgen and by the registrations in its C++ files; a
 wheel by its headers, the torchgen that it carries, and what its library's machine code registers. --record adds what
 a record of verify_mps measured of each operator: right, wrong, refused, fell back.
 """
@@ -22,18 +22,16 @@ from ..common.console import Console
 from ..common.environment import fetch_environ
 from ..common.errors import SourceError, UsageError
 from ..common.files import write_whole
-from ..common.git import check_machine, git
-from ..common.home import expanded
+from ..common.git import check_machine, git, mirror_of
 from ..common.json_text import load_json
-from ..common.mirror import mirror_of
 from ..common.page import whole_page
 from ..common.process import capture
 from ..common.recipe.catalogue import find_recipe
 from ..common.recipe.model import Recipe
 from ..common.records.device_record import load_record
-from ..common.result import Result
-from ..common.wheels.members import UnsoundWheel, open_wheel
-from ..common.workspace import Workspace, cache_folder, work_folder
+from ..common.reporting import Result
+from ..common.wheels.wheel_file import UnsoundWheel, open_wheel
+from ..common.workspace import Workspace, cache_folder, expanded, work_folder
 from ..inspection.audit.registrations import read_library
 from ..inspection.coverage.measured import Measured, measure, totals
 from ..inspection.coverage.model import Facts, from_document
@@ -42,10 +40,11 @@ from ..inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, 
 from ..inspection.coverage.tree import NEEDED, facts_of_tree
 from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
 from ..inspection.malformed import Malformed
-from .shared.options import add_trust
+from .shared.options import add_offline, add_trust
 from .shared.wheels import find_wheel
 
 TASK = ("inspection", 2)
+FIRST = ("--against", "--show", "--python", "--html", "--record")
 DOCUMENT = "facts:object counts:object operators:array ?against:object ?changes:array ?kernel_changes:array"
 EXAMPLES = (
     "v2.6.0 --against v2.15.0",
@@ -85,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", metavar="N", type=int, default=20, help="number of names to show of each kind (default: 20)"
     )
-    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_offline(parser)
     add_trust(parser)
 
 
@@ -156,7 +155,7 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
     if path.suffix == ".json":
         return from_document(load_json(path), named=str(path))
     if path.suffix == ".whl" or any(sign in source for sign in "=<>~!"):
-        # The wheel's own torchgen is asked, which is a program.
+        # The wheel's own torchgen runs, which is a program.
         python = None if path.exists() else options.python
         wheel, _ = find_wheel(source, python, console, runs=True, trust=options.trust)
         return facts_of_wheel(wheel, _compiled(wheel, console))

@@ -28,10 +28,8 @@ from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.plain_text import Markdown, in_code, markdown_table, plain
-from mps_build.common.result import Result
-from mps_build.common.summary import job_summary
-from mps_build.common.wheels.sets import MatchedSet, matched_sets
-from mps_build.common.wheels.wheel_file import BESIDE, WheelFile, read_wheels
+from mps_build.common.reporting import Result, job_summary
+from mps_build.common.wheels.wheel_file import BESIDE, MatchedSet, WheelFile, matched_sets, read_wheels
 from mps_build.common.workspace import wheelhouse
 from mps_build.publish.index.place import check_place, held, recover
 from mps_build.publish.index.retention import Retention, retain
@@ -48,6 +46,8 @@ from mps_build.publish.index.state import (
 )
 
 TASK = ("publish", 1)
+FIRST = ("--output", "--base-url", "--prune", "--yank", "--dry-run")
+EXITS = (21,)
 DOCUMENT = "site:string dry_run:boolean sets:array wheels:array yanked:object deleted:array notes:array"
 EXAMPLES = (
     "wheelhouse --output site",

@@ -28,7 +28,7 @@ from mps_build.common.receipts import StepResult
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.locks import lock_of
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.wheel_build.failure import explained
 from mps_build.wheel_build.rehearsal.companions import plan_trial, rehearse_companions
 from mps_build.wheel_build.rehearsal.darwin import rehearse_darwin
@@ -38,9 +38,11 @@ from mps_build.wheel_build.rehearsal.session import Rehearsal, rehearsal_folder
 from mps_build.wheel_build.rehearsal.source import choose_origin
 from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 
-from .shared.options import count
+from .shared.options import add_jobs, count
 
 TASK = ("without_a_mac", 3)
+FIRST = ("--wheel", "--darwin", "--source", "--only", "--cache")
+EXITS = (3, 4, 5, 6, 7, 8)
 DOCUMENT = (
     "recipe:string mode:string tree:string not_proved:array|string cpu_seconds:number tried:array "
     "steps:array ?wheel:string|null ?audit:object ?parity:object"
@@ -126,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=1, help="with --darwin: seed of the choice of files (default: 1)"
     )
-    parser.add_argument("--jobs", metavar="N", type=count, default=usable_cores(), help="number of compilers at once")
+    add_jobs(parser, default=usable_cores())
     parser.add_argument(
         "--mirror", metavar="ADDRESS", help="the Debian archive (default: the one this host's apt uses)"
     )

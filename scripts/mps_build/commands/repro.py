@@ -2,7 +2,7 @@
 
 The script needs torch and the standard library only: it asks the device a few public calls, cut down to what still
 fails, compares the answer with float64 on the CPU, and ends with 1 where it is wrong. Where the record's device is
-here, it is asked what still fails; else the script follows from the record.
+here, it shows what still fails; else the script follows from the record.
 
 RECORD may also be a document of verify_kernels (--json), and CASE the name of one of its kernels.
 """
@@ -24,10 +24,10 @@ from ..common.json_text import load_json
 from ..common.recipe.catalogue import data_root
 from ..common.records.device_record import FAILED, Case, Record, load_record
 from ..common.records.kernels import is_kernels, load_kernels
-from ..common.result import Result
+from ..common.reporting import Result
 from ..common.workspace import cache_folder
 from ..kernels.report import repro as kernel_repro
-from ..verify.reports.reduction import Asking, find_python, reduce_case
+from ..verify.reports.reduction import ReductionDevice, find_python, reduce_case
 from ..verify.reports.repro import embed, render_issue, render_script, said_of
 from .shared.options import add_inject
 
@@ -63,7 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--issue", metavar="FILE", type=Path, help="where to write the issue's text (default: repro_<case>.md)"
     )
-    parser.add_argument("--device", help="the device that is asked what still fails (default: the record's, if here)")
+    parser.add_argument(
+        "--device", help="the device on which to find what still fails (default: the record's, if here)"
+    )
     add_inject(parser, "a fault to hold around the work on the device")
     parser.add_argument("--python", metavar="FILE", type=Path, help="a Python with torch (default: the record's)")
 
@@ -84,8 +86,8 @@ def run(options: Options, console: Console) -> Result:
     script_path, issue_path = _paths(options, case.id)
     suite = data_root() / "tests" / "device"
     python = find_python(record, options.python, cache_folder(), os.environ)
-    asking = Asking(python=python, device=options.device, fault=options.inject)
-    short = reduce_case(suite, record, case, asking, said_of(record, case))
+    on = ReductionDevice(python=python, device=options.device, fault=options.inject)
+    short = reduce_case(suite, record, case, on, said_of(record, case))
     if short.script is None and case.is_drawn:
         raise UsageError(
             f"{case.id}: {short.refused}", hint="--python names a Python with torch; --device asks another"
@@ -97,8 +99,8 @@ def run(options: Options, console: Console) -> Result:
     console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
     if short.script is None:
         console.warn(f"the script holds the suite's own frame: {short.refused}")
-    elif not short.asked:
-        console.warn("no device was asked what still fails: the script follows from the record alone")
+    elif not short.ran_on:
+        console.warn("nothing was run on a device: the script follows from the record alone")
     if case.outcome in ("passed", "skipped"):
         console.warn(f"{case.id} {case.outcome} in this record: the script will not show a failure")
     console.print(f"next: python {script_path}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mps_build.common.console import Console
 from mps_build.common.process import Command, run_interactive
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.wheel_build.bare_shell import bare_shell
 from mps_build.wheel_build.options import BuildOptions
 from mps_build.wheel_build.pipeline import Pipeline
@@ -22,6 +22,8 @@ from mps_build.wheel_build.planning import plan
 from .shared.options import add_build_options
 
 TASK = ("build", 3)
+FIRST = ("--python", "--source", "--editable", "--profile", "--set")
+EXITS = (3, 4, 5, 6)
 DOCUMENT = "argv:array cwd:string environment:object"
 EXAMPLES = ("v2.6.0", "v2.6.0 -- cmake --version", "sample -- ninja -C build -t commands")
 

@@ -23,11 +23,13 @@ from typing import Any
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores, within_quota
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
+from mps_build.common.wheels.download import file_digest
+from mps_build.common.workspace import expanded
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.coverage import Coverage, measure
+from mps_build.simulation.kept import cache_key
 from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.official import session as official
 from mps_build.simulation.official.inventory import Inventory, read_imports, take
@@ -41,15 +43,18 @@ from mps_build.simulation.session import (
     simulated_environ,
 )
 
-from .shared.options import add_trust, count
+from .shared.options import add_jobs, add_trust, count
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 
 TASK = ("without_a_mac", 1)
+FIRST = ("--macos", "--with", "--source", "--venv", "--timing")
+EXITS = (3, 4)
 EXTRA = "simulate"
 DOCUMENT = (
     "release:string macos:string ?torch:string ?argv:array ?objective_files:integer ?selectors:object "
     "?registrations:integer ?library_bytes:integer ?build_cpu_seconds:number "
-    "?official:boolean ?python:string ?wheel:string ?sha256:string ?imports:object ?bound:array ?not_provided:array"
+    "?cache_key:string ?official:boolean ?python:string ?wheel:string ?sha256:string ?imports:object ?bound:array "
+    "?not_provided:array"
 )
 EXAMPLES = (
     "v2.6.0",
@@ -76,6 +81,8 @@ class Options(SimulationOptions):
     packages: tuple[str, ...]
     venv: Path | None
     timing: int | None
+    as_mac: bool
+    cache_key: bool
     trust: bool
     interpreter: str | None
     command: tuple[str, ...] = ()
@@ -92,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_simulation_options(parser)
     parser.add_argument("--rebuild", action="store_true", help="compile the back end again")
-    parser.add_argument("--jobs", metavar="N", type=count, default=usable_cores(), help="number of compilers at once")
+    add_jobs(parser, default=usable_cores())
     parser.add_argument(
         "--with", dest="packages", metavar="PACKAGE", action="append", default=[], help="install a package for PROGRAM"
     )
@@ -104,6 +111,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SEED",
         type=count,
         help="draw when commits run, and in which order threads; the same replays",
+    )
+    parser.add_argument(
+        "--as-mac",
+        action="store_true",
+        help="platform.processor() and machine() answer as on a Mac: Lightning asks them",
+    )
+    parser.add_argument(
+        "--cache-key",
+        action="store_true",
+        help="print the name under which a CI keeps the cache folder (MPS_BUILD_CACHE), and do nothing else",
     )
     add_trust(parser, "run a macOS wheel that is a file, and what the package index serves without a sha256")
     parser.add_argument(
@@ -117,6 +134,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Build the simulation, then run the program, or print what is covered."""
     check_macos(options.system)
+    if options.cache_key:
+        return _print_key(options, console)
     if names_wheel(options.recipe):
         return _run_wheel(options, console)
     if options.interpreter:
@@ -140,7 +159,11 @@ def run(options: Options, console: Console) -> Result:
         libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console, trust=options.trust)
         argv = program_argv(built, options.command, libraries=libraries)
         environ = simulated_environ(
-            built, macos=options.system, environ=within_quota(os.environ), timing=options.timing, libraries=libraries
+            built,
+            macos=options.system,
+            environ=within_quota(_environ(options)),
+            timing=options.timing,
+            libraries=libraries,
         )
         status = run_program(argv, environ=environ)
         document = {"release": version, "macos": options.system, "argv": list(argv)}
@@ -148,6 +171,30 @@ def run(options: Options, console: Console) -> Result:
     covered = measure(built, macos=options.system)
     _print(built, covered, console, options=options)
     return Result(document=document_of(built, covered, macos=options.system))
+
+
+def _print_key(options: Options, console: Console) -> Result:
+    """Print the name of what this target leaves in the cache folder; nothing is fetched for it."""
+    if not names_wheel(options.recipe):
+        target = f"v{find_recipe(options.recipe).version}"
+    elif options.recipe.endswith(".whl"):
+        target = file_digest(Path(named_wheel(options.recipe))) or ""
+        if not target:
+            raise UsageError(f"{options.recipe}: cannot be read", hint="name a wheel that is there")
+    else:
+        target = named_wheel(options.recipe)
+        if "==" not in target:
+            raise UsageError(
+                "--cache-key needs a version: only an index knows the newest", hint="such as torch==2.15.0"
+            )
+    key = cache_key(target, packages=options.packages)
+    console.print(key)
+    return Result(document={"release": target, "macos": options.system, "cache_key": key})
+
+
+def _environ(options: Options) -> dict[str, str]:
+    """Return the environment that a program's is made from."""
+    return {**os.environ, **({"MPS_BUILD_AS_MAC": "1"} if options.as_mac else {})}
 
 
 def _run_wheel(options: Options, console: Console) -> Result:
@@ -172,7 +219,7 @@ def _run_wheel(options: Options, console: Console) -> Result:
         # Not among what the program prints.
         words = f"torch {release}, the macOS wheel's own code, answers as macOS {options.system}; this is a rehearsal"
         Console(to_stderr=True).print(words, style="dim")
-        status = official.run(ready, options.command, environ=os.environ, macos=options.system)
+        status = official.run(ready, options.command, environ=_environ(options), macos=options.system)
         document = {"release": release, "macos": options.system, "official": True, "argv": list(options.command)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
     taken = take(read_imports(ready.site), read_table())

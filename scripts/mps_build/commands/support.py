@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.common.workspace import cache_folder, work_folder
 from mps_build.host.support import collect, write_bundle
 

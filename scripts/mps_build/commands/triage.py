@@ -21,11 +21,12 @@ from packaging.version import Version
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.logs.file import read_log_file
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.host.triage import Explained, WrittenBy, judge, render, render_device_text
 from mps_build.host.triage.tools.read import read_tool_output
 
 TASK = ("host", 2)
+FIRST = ("--recipe", "--host", "--macos", "--torch")
 DOCUMENT = (
     "cause:string|null certainty:string|null runner_up:object|null notes:array first_error:object|null "
     "category:string|null detail:object|null "

@@ -22,23 +22,24 @@ from ..common.console import Console
 from ..common.cores import usable_cores
 from ..common.errors import OwnFault, RefusedForSafety, UsageError
 from ..common.files import write_whole
-from ..common.home import expanded
 from ..common.records.kernels import load_kernels
-from ..common.result import Result
-from ..common.workspace import cache_folder
+from ..common.reporting import Result
+from ..common.workspace import cache_folder, expanded
 from ..kernels.code.compiler import require_llvm
 from ..kernels.execution.large_host import NOTHING, host_code_of
 from ..kernels.execution.selection import Choice
-from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify, workers_of
+from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_fault, verify, workers_of
 from ..kernels.read.host_code import HostCode
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
 from ..kernels.report import document, exchange, page
 from .shared.kernels import environment, reference_python, require_linux, torch_version
-from .shared.options import add_inject, add_trust
+from .shared.options import add_accept, add_findings, add_inject, add_trust
 from .shared.wheels import find_installed, find_wheel
 
 TASK = ("without_a_mac", 2)
+FIRST = ("--quick", "--kernel", "--op", "--large", "--html")
+EXITS = (10, 11, 20, 21)
 EXTRA = "kernels"
 DOCUMENT = (
     "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "
@@ -57,7 +58,7 @@ _SAID = {
     "verified": "verified: no finding in what was run",
     "findings": "findings",
     "known_issues_only": "known_issues_only: every wrong answer is a known issue",
-    "misfit": "not verified: a part of mps-build failed on what it was asked",
+    "misfit": "not verified: a part of mps-build failed on what it was given",
     "refused": "refused: its kernels hold what no Metal kernel has, and were not run",
     "not_verified": "not verified: no kernel was run",
 }
@@ -113,9 +114,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
     )
     add_trust(parser)
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
-    parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
-    parser.add_argument("--accept", choices=("known",), help="known: known issues alone end with 0")
+    add_findings(parser)
+    add_accept(parser)
 
 
 def run(options: Options, console: Console) -> Result:
@@ -123,7 +123,7 @@ def run(options: Options, console: Console) -> Result:
     require_llvm()
     beside = [load_kernels(path) for path in options.beside]  # a wrong file is named before hours of work, not after
     require_linux()
-    plant = load_plant(str(expanded(options.inject))) if options.inject else None
+    fault = load_fault(str(expanded(options.inject))) if options.inject else None
     try:
         libraries, name, version, host = _libraries(options, console)
     except NoKernels as reason:
@@ -138,7 +138,7 @@ def run(options: Options, console: Console) -> Result:
         cache=cache_folder() / "kernels",
         choice=Choice(pattern=options.kernel, operator=options.op, is_quick=options.quick),
         seed=options.seed,
-        plant=plant,
+        fault=fault,
         is_large=options.large,
         host=host,
     )

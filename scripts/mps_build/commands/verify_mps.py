@@ -26,7 +26,7 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.records.device_record import Simulated
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.verify import Verification, VerifyRequest
 from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.target.wheel import name_wheel
@@ -45,6 +45,8 @@ from .shared.verification import (
 )
 
 TASK = ("verify", 1)
+FIRST = ("--python", "--quick", "--only", "--simulated", "--html")
+EXITS = (10, 11, 12, 13, 14, 15, 16, 17, 20)
 EXTRA_OPTIONS = {"--simulated": "simulate"}
 EXAMPLES = (
     "torch==2.13.0",
@@ -97,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--case-timeout", metavar="SECONDS", type=amount, default=120.0, help="the shortest time limit of a case"
     )
     parser.add_argument(
-        "--jobs", metavar="N", type=int, help="so many processes beside each other (default: from cores and memory)"
+        "--jobs", metavar="N", type=count, help="so many processes beside each other (default: from cores and memory)"
     )
     parser.add_argument(
         "--suite", metavar="DIR", type=Path, help="use another suite, of the form in tests/device/README.md"
@@ -134,8 +136,6 @@ def run(options: Options, console: Console) -> Result:
 def _request(options: Options) -> VerifyRequest:
     if options.case_timeout <= 0:
         raise UsageError("--case-timeout takes a number above 0")
-    if options.jobs is not None and options.jobs < 1:
-        raise UsageError("--jobs takes a number of at least 1")
     if not 0 <= options.seed < _SEEDS:
         raise UsageError(f"--seed takes a number from 0 to {_SEEDS - 1}")
     if options.quick and options.full:

@@ -20,15 +20,17 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected, UsageError
-from mps_build.common.opening import fault_of
+from mps_build.common.files import fault_of
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, check_libraries, read_attestation
 from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_receipt, recipe_checks, wheel_checks
 
 _ATTESTED = "an attestation lies beside the wheel"
 TASK = ("publish", 2)
+FIRST = ("--repository", "--recipe", "--ref", "--bundle", "--without-attestation")
+EXITS = (9,)
 EXTRA = "provenance"
 DOCUMENT = "wheel:string attestation_checked:boolean checks:array"
 EXAMPLES = (

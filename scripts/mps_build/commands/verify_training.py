@@ -22,7 +22,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.verify import Verification
 from mps_build.verify.training.request import PARTS, TrainingRequest
 from mps_build.verify.training.suite import Training
@@ -41,6 +41,8 @@ from .shared.verification import (
 # What stands behind a `--` of its own are the arguments of --script's program.
 TAKES_COMMAND = True
 TASK = ("verify", 2)
+FIRST = ("--python", "--script", "--only", "--with", "--html")
+EXITS = (10, 11, 12, 13, 14, 15, 16, 17, 20)
 EXAMPLES = (
     "torch==2.13.0",
     "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --with accelerate --html report.html",

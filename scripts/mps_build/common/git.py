@@ -1,17 +1,138 @@
-"""The git calls of the source step, as commands; their progress text, as numbers."""
+"""Git: texts that are addresses, the source step's calls, the caller's settings, and the mirror in the cache.
+
+Of the settings there is a list of what stays, since nobody can list what must go: any filter, attribute or `diff.*` of
+a ~/.gitconfig may change what git writes, or what it says of it. docs/security.md shows the list.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
-from .addresses import SCHEMES
+from .environment import without_repository
 from .errors import SourceError, UsageError
-from .faults import said_of_machine
-from .git_settings import NEUTRAL, neutral_environ
+from .files import locked, said_of_machine
 from .process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
+from .workspace import remove_tree
+
+# What a recipe and a command line may name.
+SCHEMES = ("https", "ssh", "file")
+
+
+def address_fault(text: str, *, schemes: tuple[str, ...] = SCHEMES) -> str | None:
+    """Return why a text is not the address of a repository; None for https, ssh and file addresses, and for paths.
+
+    >>> address_fault("https://github.com/pytorch/pytorch.git"), address_fault("git@github.com:pytorch/pytorch")
+    (None, None)
+    >>> address_fault("--upload-pack=touch x")
+    'begins with a dash: git would take it for an option'
+    """
+    if not text or not text.isprintable():
+        return "is empty, or holds a control character"
+    if text.startswith("-"):
+        return "begins with a dash: git would take it for an option"
+    scheme, is_url, rest = text.partition("://")
+    if "::" in text.partition("/")[0]:
+        return f"runs a program, git-remote-{text.partition('::')[0]}"
+    if is_url and "/" not in scheme:
+        if scheme not in schemes:
+            return f"is an address of {scheme}, not of {', '.join(schemes)}"
+        return "names a host that begins with a dash" if rest.rpartition("@")[2].startswith("-") else None
+    host = text.partition(":")[0] if ":" in text.partition("/")[0] else ""
+    return "names a host that begins with a dash" if host.rpartition("@")[2].startswith("-") else None
+
+
+def check_address(text: str, *, what: str, schemes: tuple[str, ...] = SCHEMES) -> None:
+    """Refuse what is not the address of a repository.
+
+    Raises:
+        UsageError: naming the fault.
+    """
+    if fault := address_fault(text, schemes=schemes):
+        raise UsageError(f"{what} {text!r} {fault}", hint="give an https, ssh or file address, or a path")
+
+
+# Ways to a server, who one is there, and whose repositories may be read. https://git-scm.com/docs/git-config#_variables
+STAYING = (
+    "http.*",
+    "credential.*",
+    "url.*",
+    "core.sshCommand",
+    "core.askPass",
+    "core.gitProxy",
+    "ssh.variant",
+    "safe.*",
+)
+_STAYS = re.compile("|".join(re.escape(name).replace(r"\*", ".+") for name in STAYING), re.IGNORECASE | re.DOTALL)
+# In the caller's repository and for git before 2.32, which knows no GIT_CONFIG_GLOBAL: what has one name.
+NEUTRAL = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.autocrlf=false",
+    "core.eol=lf",
+    "core.safecrlf=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "core.sharedRepository=false",
+    "core.quotePath=true",
+    "color.ui=false",
+    "log.showSignature=false",
+    "submodule.recurse=false",
+    "gc.auto=0",
+)
+_ROOT = Path(os.sep)
+_CONFIGURED = re.compile(r"GIT_CONFIG(?:_\w+)?")
+# All that decides which files git takes settings from.
+_WHERE = ("HOME", "XDG_CONFIG_HOME", "PATH", "DEVELOPER_DIR")
+
+
+def neutral_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which git reads no settings but those of the caller's that stay.
+
+    They go through variables, never through arguments, which everybody on the machine can read: they may hold a token.
+
+    Raises:
+        SourceError: the caller's settings cannot be read.
+    """
+    own = without_repository(environ)
+    where = tuple((name, value) for name, value in sorted(own.items()) if name in _WHERE or _CONFIGURED.fullmatch(name))
+    stays = _staying(where)
+    return {
+        **{name: value for name, value in own.items() if not _CONFIGURED.fullmatch(name)},
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": os.devnull,
+        "GIT_CONFIG_COUNT": str(len(stays)),
+        **{f"GIT_CONFIG_KEY_{number}": name for number, (name, _) in enumerate(stays)},
+        **{f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(stays)},
+    }
+
+
+@lru_cache(maxsize=32)
+def _staying(where: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    # Not in the folder where the caller stands: a repository there has settings of its own.
+    command = Command(argv=("git", "config", "--list", "--null", "--includes"), cwd=_ROOT, environ=dict(where))
+    answer = capture(command, timeout_seconds=60.0)
+    if "fatal:" in answer.stderr and "config" in answer.stderr:
+        raise SourceError(
+            f"git cannot read your settings: {answer.stderr.strip()}",
+            hint="correct the file that it names; `git config --list --show-origin` lists them",
+        )
+    if not answer.ok:
+        return ()  # no git, or Apple's shim: the call that follows says it better
+    rows = (entry.partition("\n") for entry in filter(None, answer.stdout.split("\0")))
+    return tuple((name, value if newline else "true") for name, newline, value in rows if _STAYS.fullmatch(name))
+
 
 # What git itself may speak, where a mirror of the caller's leads it.
 TRANSPORTS = (*SCHEMES, "http", "git")
@@ -205,3 +326,92 @@ def _hint(text: str) -> str:
     if "does not appear to be a git repository" in lowered or "not found" in lowered:
         return "there is no git repository at this address: check --source or --repo"
     return "the log has git's whole output; run the same command again to fetch what is missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mirror:
+    """The bare repository that stands for one address."""
+
+    url: str
+    path: Path
+    environ: Mapping[str, str]
+    log: Path
+
+    def has(self, commit: str) -> bool:
+        """True if the commit was fetched whole (its ref is written only after the fetch succeeded)."""
+        if not (self.path / "HEAD").is_file():
+            return False
+        ask = git(
+            "rev-parse", "-q", "--verify", f"refs/mps-build/{commit}^{{commit}}", cwd=self.path, environ=self.environ
+        )
+        return succeeds(ask)
+
+    def fetch(
+        self, commit: str, *, offline: bool = False, on_bytes: Callable[[int], None] = lambda count: None
+    ) -> None:
+        """Make the commit present.
+
+        Raises:
+            SourceError: offline and it is not here; or the network failed; or there is no such commit.
+        """
+        if self.has(commit):
+            return
+        if offline:
+            raise SourceError(
+                f"{commit[:12]} of {self.url} is not in the cache, and --offline does not allow fetching it",
+                hint="run once without --offline",
+            )
+        with self._held():
+            if not (self.path / "HEAD").is_file():
+                answer(git("init", "-q", "--bare", "--template=", "--", str(self.path), environ=self.environ))
+                answer(git("config", "uploadpack.allowAnySHA1InWant", "true", cwd=self.path, environ=self.environ))
+            fetch = (
+                "fetch",
+                "--progress",
+                "--no-tags",
+                "--depth=1",
+                "--",
+                self.url,
+                f"+{commit}:refs/mps-build/{commit}",
+            )
+            run_git(git(*fetch, cwd=self.path, environ=self.environ), log=self.log, on_bytes=on_bytes)
+
+    def check_out(self, commit: str, destination: Path) -> None:
+        """Put the commit's files into `destination`, a repository of its own (it outlives the mirror)."""
+        destination.mkdir(parents=True, exist_ok=True)
+        run_git(git("init", "-q", "--template=", "--", str(destination), environ=self.environ), log=self.log)
+        fetch = git(
+            "fetch", "-q", "--no-tags", "--depth=1", "--", str(self.path), commit, cwd=destination, environ=self.environ
+        )
+        run_git(fetch, log=self.log)
+        checkout = git("checkout", "-q", "--force", "--detach", commit, "--", cwd=destination, environ=self.environ)
+        run_git(checkout, log=self.log)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """One fetch at a time into one mirror, over threads and processes; what a killed one left is removed."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.path.with_suffix(".held")):
+            for stale in self.path.glob("*.lock"):
+                stale.unlink()
+            self._drop_half_packs()
+            try:
+                yield
+            finally:
+                self._drop_half_packs()
+
+    def _drop_half_packs(self) -> None:
+        """Remove packs that git was receiving: it leaves them, up to a gigabyte, when it is ended."""
+        for half in self.path.glob("objects/pack/tmp_*"):
+            half.unlink(missing_ok=True)
+
+    def drop(self) -> None:
+        """Remove this mirror, found damaged; the next fetch makes a new one."""
+        remove_tree(self.path)
+
+
+def mirror_of(url: str, *, cache: Path, environ: Mapping[str, str], log: Path) -> Mirror:
+    """Return the mirror of an address; its folder's name tells the address to a person and is unique."""
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", url.removesuffix(".git")).strip("-")[-60:]
+    name = f"{readable}-{hashlib.sha256(os.fsencode(url)).hexdigest()[:10]}.git"
+    return Mirror(url=url, path=cache / "git" / name, environ=environ, log=log)

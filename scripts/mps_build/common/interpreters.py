@@ -1,18 +1,23 @@
-"""Which Python a task runs with: found by version and architecture, ours first; what is passed over is named."""
+"""Which Python a task runs with, found by version and architecture, and how this copy of mps-build was installed.
+
+pip does not reach an environment of `uv tool` or pipx: each has a line of its own that adds a package.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import BuildEnvironmentError, UsageError
-from .home import home_folder
 from .json_text import parse_json
 from .process import Command, capture
+from .workspace import home_folder, in_checkout
 
 _ASK = """
 import json, os, platform, sys, sysconfig
@@ -193,3 +198,50 @@ def _candidates(version: str, environ: Mapping[str, str]) -> Iterator[str]:
 def _patch_level(folder: Path) -> tuple[int, ...]:
     """Return a pyenv folder's version as numbers: 3.12.10 is newer than 3.12.9."""
     return tuple(int(part) if part.isdecimal() else 0 for part in folder.name.rstrip("t").split("."))
+
+
+NAME = "mps-build"
+
+
+def line_that_adds(requirement: str, *, session: str | None = None) -> str:
+    """Return the command that adds a package to the environment of this process, in back quotes.
+
+    Args:
+        session: the session of a clone that installs it by itself, if one does.
+    """
+    if session and in_checkout():
+        return f"`nox -s {session}` installs it by itself"
+    return f"`{adding(requirement, prefix=Path(sys.prefix), source=_source())}`"
+
+
+def adding(requirement: str, *, prefix: Path, source: str) -> str:
+    """Return the command for an environment: of `uv tool`, of uvx, of pipx, or any other.
+
+    https://docs.astral.sh/uv/concepts/tools/, https://pipx.pypa.io/stable/
+    """
+    wanted, named = shlex.quote(requirement), shlex.quote(source)
+    if (prefix / "uv-receipt.toml").is_file():
+        return f"uv tool install --force --with {wanted} {named}"
+    if any(part.startswith("archive-v") for part in prefix.parts):
+        return f"uvx --with {wanted} --from {named} {NAME}"
+    if (prefix / "pipx_metadata.json").is_file():
+        return f"pipx inject {prefix.name} {wanted}"
+    return f"{shlex.quote(str(prefix / 'bin' / 'python'))} -m pip install {wanted}"
+
+
+def _source() -> str:
+    """Return what installs mps-build again: the address or folder that it came from, else its name.
+
+    https://packaging.python.org/en/latest/specifications/direct-url/
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        said = distribution(NAME).read_text("direct_url.json")
+    except PackageNotFoundError:
+        return NAME
+    origin = json.loads(said or "{}")
+    url = str(origin.get("url", ""))
+    if "vcs_info" in origin:
+        return f"{origin['vcs_info'].get('vcs', 'git')}+{url}"
+    return url.removeprefix("file://") or NAME

@@ -1,15 +1,19 @@
-"""JSON that somebody else wrote: what is wrong with it is a ValueError, and what is read can be walked and printed."""
+"""JSON that somebody else wrote, as text, tree or typed value; and what every document of ours says first.
+
+A later version of a document may add keys; it takes none away under the same schema.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from .. import __version__
 from .errors import UsageError, reason_of
-from .opening import read_bytes
+from .files import read_bytes
 
 MOST_BYTES = 64 << 20
 # The deepest of our documents (a record, a bill of materials) has nine levels.
@@ -138,3 +142,88 @@ def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
+
+
+_Value = TypeVar("_Value")
+_MOST_FAULTS = 10
+
+
+def checked(document: Any, kind: type[_Value], *, name: str, what: str, hint: str | None = None) -> _Value:
+    """Return a document as a dataclass or a model.
+
+    Args:
+        name: the file, for messages.
+        what: what it should be, such as "record".
+
+    Raises:
+        UsageError: a part is missing, or has another type; every such part is named.
+    """
+    from pydantic import TypeAdapter, ValidationError  # a tenth of a second, which most commands need not pay
+
+    try:
+        # As JSON, strictly: a text of 5,000 digits is a text, and not an infinite number of seconds.
+        return TypeAdapter(kind).validate_json(json.dumps(document), strict=True)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:_MOST_FAULTS]]
+        raise UsageError(f"{name}: is a damaged {what}:\n  " + "\n  ".join(faults), hint=hint) from error
+
+
+# Files that commands leave, or read again, in a form of their own; `?` may be missing, `|null` may be null.
+_FILES: Mapping[str, str] = {
+    "wheel_receipt": "wheel:object recipe:object commit:string|null python:string profile:string "
+    "steps:array audit:object",
+    "companion_receipt": "wheel:object companion:string version:string of_recipe:string torch:object source:object",
+    "rehearsal_receipt": "wheel:object recipe:object rehearsal:string steps:array audit:object",
+    "step_receipt": "step:string version:integer inputs:object digest:string outputs:array facts:object seconds:number",
+    "index_state": "published:object yanked:object reasons:object deleting:object",
+}
+_ENDED = ("interrupted", "cut_off")
+
+
+def head(name: str, version: int = 1) -> dict[str, Any]:
+    """Return what a document says first: its form, and who wrote it.
+
+    >>> head("clean")["schema"]
+    'mps-build/clean/1'
+    """
+    return {"schema": f"mps-build/{name}/{version}", "tool_version": __version__}
+
+
+def file_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of each file that no model of its own describes, by its name."""
+    return {name: _schema(name, keys) for name, keys in _FILES.items()}
+
+
+def command_schema(name: str, keys: str) -> dict[str, Any]:
+    """Return the JSON Schema of a command's document: it ends with how it ended; one that failed may lack all else.
+
+    Args:
+        keys: what it holds beside the head, `key:type`, by spaces. `?key` may be missing, `|null` may be null.
+    """
+    schema = _schema(name, keys)
+    inner = schema["required"][2:]
+    schema["required"] = ["schema", "tool_version", "exit_code", "cause", "hint"]
+    schema["properties"] |= {
+        "exit_code": {"type": "integer", "minimum": 0, "maximum": 255},
+        "cause": {"type": ["string", "null"]},
+        "hint": {"type": ["string", "null"]},
+        "error": {"type": "string"},
+    }
+    if inner:
+        ended = {"properties": {"cause": {"enum": [*_ENDED]}}}
+        schema["anyOf"] = [{"required": inner}, {"required": ["error"]}, ended]
+    return schema
+
+
+def _schema(name: str, keys: str) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "schema": {"const": head(name)["schema"]},
+        "tool_version": {"type": "string", "minLength": 1},
+    }
+    required = [*properties]
+    for word in keys.split():
+        key, _, types = word.partition(":")
+        if not key.startswith("?"):
+            required.append(key)
+        properties[key.lstrip("?")] = {"type": types.split("|") if "|" in types else types}
+    return {"title": name, "type": "object", "required": required, "properties": properties}

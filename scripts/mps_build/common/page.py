@@ -1,13 +1,19 @@
-"""The frame and the parts of a page that needs nothing else: no network, no file beside it."""
+"""Pages and pictures that need nothing else: HTML without a network, and drawings as SVG or, with Pillow, as PNG."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Literal
 
+from .errors import UsageError
+from .interpreters import line_that_adds
 from .plain_text import in_html, plain
 
 # Lengths of bars and their colours are attributes; what else an attribute could style is not let through.
@@ -67,3 +73,170 @@ def table(columns: Sequence[str], rows: Sequence[str], *, name: str = "", number
     identity = f' id="{name}"' if name else ""
     body = "\n".join(rows)
     return f'<div class="wide"><table{identity}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+FONT = "system-ui, -apple-system, 'Helvetica Neue', Arial, sans-serif"
+PAPER = "#ffffff"
+_SCALE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A filled rectangle; with `dashed`, only its outline."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    radius: float = 0.0
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A straight line."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    colour: str
+    width: float = 1.0
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """Text on its baseline."""
+
+    x: float
+    y: float
+    text: str
+    size: float
+    colour: str
+    anchor: Literal["start", "middle", "end"] = "start"
+    bold: bool = False
+
+
+Mark = Box | Line | Words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """What is drawn, in order, on white; `title` is said by screen readers."""
+
+    width: int
+    height: int
+    title: str
+    marks: Sequence[Mark]
+
+
+def to_svg(picture: Picture) -> str:
+    """Return the picture as an SVG document that needs nothing else."""
+    marks = "\n".join(_svg_mark(mark) for mark in picture.marks)
+    size = f'width="{picture.width}" height="{picture.height}" viewBox="0 0 {picture.width} {picture.height}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">\n'
+        f"<title>{in_html(picture.title)}</title>\n"
+        f'<rect width="{picture.width}" height="{picture.height}" fill="{PAPER}"/>\n{marks}\n</svg>\n'
+    )
+
+
+def _svg_mark(mark: Mark) -> str:
+    if isinstance(mark, Box):
+        place = f'x="{mark.x:.1f}" y="{mark.y:.1f}" width="{mark.width:.1f}" height="{mark.height:.1f}"'
+        paint = (
+            f'fill="none" stroke="{mark.colour}" stroke-width="1.5" stroke-dasharray="5 4"'
+            if mark.dashed
+            else f'fill="{mark.colour}"'
+        )
+        return f'<rect {place} rx="{mark.radius:g}" {paint}/>'
+    if isinstance(mark, Line):
+        ends = f'x1="{mark.x1:.1f}" y1="{mark.y1:.1f}" x2="{mark.x2:.1f}" y2="{mark.y2:.1f}"'
+        dashes = ' stroke-dasharray="5 4"' if mark.dashed else ""
+        return f'<line {ends} stroke="{mark.colour}" stroke-width="{mark.width:g}"{dashes}/>'
+    weight = ' font-weight="600"' if mark.bold else ""
+    place = f'x="{mark.x:.1f}" y="{mark.y:.1f}" font-size="{mark.size:g}" text-anchor="{mark.anchor}"'
+    return f'<text {place} fill="{mark.colour}"{weight}>{in_html(mark.text)}</text>'
+
+
+def check_pillow() -> None:
+    """Refuse a PNG where nothing can draw it.
+
+    Raises:
+        UsageError: Pillow is not installed.
+    """
+    if find_spec("PIL") is None:
+        raise UsageError(
+            "--png needs Pillow, which is not installed",
+            hint=f"{line_that_adds('pillow>=10.1')}, or take --svg",
+        )
+
+
+def to_png(picture: Picture) -> bytes:
+    """Return the picture as PNG, twice as many pixels as its size says.
+
+    Raises:
+        UsageError: Pillow is not installed.
+    """
+    check_pillow()
+    from PIL import Image, ImageDraw
+
+    image = Image.new("RGB", (picture.width * _SCALE, picture.height * _SCALE), PAPER)
+    draw = ImageDraw.Draw(image)
+    for mark in picture.marks:
+        if isinstance(mark, Box):
+            _png_box(draw, mark)
+        elif isinstance(mark, Line):
+            _png_line(draw, mark.x1, mark.y1, mark.x2, mark.y2, mark.colour, mark.width, dashed=mark.dashed)
+        else:
+            _png_words(draw, mark)
+    file = io.BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def _png_box(draw: Any, box: Box) -> None:
+    left, top = box.x, box.y
+    right, bottom = box.x + box.width, box.y + box.height
+    if not box.dashed:
+        corners = [value * _SCALE for value in (left, top, right, bottom)]
+        draw.rounded_rectangle(corners, radius=min(box.radius, box.height / 2) * _SCALE, fill=box.colour)
+        return
+    for ends in ((left, top, right, top), (right, top, right, bottom), (right, bottom, left, bottom)):
+        _png_line(draw, *ends, box.colour, 1.5, dashed=True)
+    _png_line(draw, left, bottom, left, top, box.colour, 1.5, dashed=True)
+
+
+def _png_line(
+    draw: Any, x1: float, y1: float, x2: float, y2: float, colour: str, width: float, *, dashed: bool
+) -> None:
+    length = max(abs(x2 - x1), abs(y2 - y1), 1e-9)
+    dash, gap = (5.0, 4.0) if dashed else (length, 1.0)
+    begin = 0.0
+    while begin < length:
+        end = min(begin + dash, length)
+        ends = [
+            (_SCALE * (x1 + (x2 - x1) * share), _SCALE * (y1 + (y2 - y1) * share))
+            for share in (begin / length, end / length)
+        ]
+        draw.line(ends, fill=colour, width=max(1, round(width * _SCALE)))
+        begin = end + gap
+
+
+def _png_words(draw: Any, words: Words) -> None:
+    from PIL import ImageFont
+
+    font = ImageFont.load_default(size=words.size * _SCALE)  # the one that Pillow carries: no machine lacks it
+    anchor = {"start": "ls", "middle": "ms", "end": "rs"}[words.anchor]
+    stroke = 0.6 if words.bold else 0
+    draw.text(
+        (words.x * _SCALE, words.y * _SCALE),
+        words.text.replace("×", "x"),  # Pillow's own font has no times sign
+        fill=words.colour,
+        font=font,
+        anchor=anchor,
+        stroke_width=stroke,
+        stroke_fill=words.colour,
+    )

@@ -1,8 +1,11 @@
-"""How other programs are started: commands as values, captured answers, logged work.
+"""How other programs are started: commands as values, answers captured, work logged, sessions ended with their work.
 
-Facts about a host come through `Prober`s, so that a recorded host can answer in a
-live one's place; work goes through `run_logged`, which keeps the whole output in a file. What a caller watches
-while it runs is in `watched`; how a program ends with all that it started is in `sessions`.
+Facts about a host come through `Prober`s, so that a recorded host can answer in a live one's place; work goes through
+`run_logged`, which keeps the whole output in a file.
+
+A program has a session, not a group: ninja puts each compiler into a group of its own. What leaves the session as well
+(sccache's server) means to stay. In the foreground, Ctrl-C on a terminal reaches every process; what is sent to us
+alone is passed on. Which of the two a signal was is said by `si_code` (sigaction(2): SI_USER came from `kill`).
 """
 
 from __future__ import annotations
@@ -16,16 +19,149 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from . import stopping
 from .environment import without_repository
-from .opening import open_to_append
+from .files import open_to_append
 from .plain_text import shown
-from .sessions import end_descendants, session
+
+# ninja removes what its compilers left half-written, and pip its downloads, if they are asked to end.
+_PATIENCE_SECONDS = 3.0
+# Where we are killed outright the pipe closes: the group is asked to end, and 3 seconds later it must.
+_GUARD = (
+    "read -r _ && exit; kill -s TERM -- -{0}; n=0;"
+    " while [ $n -lt 30 ] && kill -s 0 -- -{0}; do sleep 0.1; n=$((n+1)); done; kill -s KILL -- -{0}"
+)
+
+
+@contextlib.contextmanager
+def session(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None,
+    environ: Mapping[str, str],
+    stdout: int | IO[bytes],
+    stderr: int,
+    is_asked: bool = True,
+    is_guarded: bool = True,
+    is_told: bool = True,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program beside the block; where the block fails, all of its session ends before the error goes on.
+
+    Args:
+        is_asked: end it by SIGTERM first; False kills it at once, which is right for a mere question.
+        is_guarded: end it also if we are killed outright.
+        is_told: a signal to us goes to it at once, whichever thread waits for it.
+
+    Raises:
+        OSError: the program cannot be run at all.
+    """
+    stopping.check()
+    with contextlib.ExitStack() as stack:
+        with stopping.held():
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+            if is_told:
+                stopping.started(process.pid, ends_by=signal.SIGTERM if is_asked else signal.SIGKILL)
+            stack.callback(_close, process)
+            if is_guarded:
+                stack.enter_context(guarded(process.pid))
+            stack.push(lambda kind, _error, _at: end_session(process, is_asked=is_asked) if kind else None)
+        yield process
+
+
+def end_session(process: subprocess.Popen[bytes], *, is_asked: bool = True) -> None:
+    """End a program and all of its session, and wait for it: a few seconds, however it takes the signals."""
+    try:
+        if is_asked and _is_over(process, signal.SIGTERM):
+            return
+    finally:  # a second Ctrl-C: at once
+        if not _is_over(process, signal.SIGKILL):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)  # it may hang in the kernel: nobody can end that
+
+
+@contextlib.contextmanager
+def guarded(group: int) -> Iterator[None]:
+    """Let a shell wait on a pipe that only we hold: if we are killed it ends, and the shell ends the group.
+
+    A program that hangs in native code could not see our end by itself.
+    """
+    argv = ("/bin/sh", "-c", _GUARD.format(group))
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True) as guard:
+        assert guard.stdin is not None
+        try:
+            yield
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                guard.stdin.write(b"\n")
+                guard.stdin.close()
+
+
+def end_descendants(process: subprocess.Popen[bytes]) -> None:
+    """End a program that shares our terminal, a shell most likely, and all that it started."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        top = psutil.Process(process.pid)
+        family = [*top.children(recursive=True), top]
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGKILL):  # an interactive shell ignores SIGTERM
+            for each in family:
+                with contextlib.suppress(psutil.Error):
+                    each.send_signal(number)
+            _, family = psutil.wait_procs(family, timeout=0.5)
+    process.poll()
+
+
+def _is_over(process: subprocess.Popen[bytes], number: int) -> bool:
+    """Send a signal to a whole session, and say whether it was the end of it."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    told: set[int] = set()
+    while members := _members(process.pid):
+        for pid in members - told:  # SIGKILL also for what was started meanwhile
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        told |= members
+        if time.monotonic() > deadline:
+            return False
+        process.poll()
+        time.sleep(0.01)
+    # A process of several threads is dead a little before it can be waited for.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(1)
+    return True
+
+
+def _members(leader: int) -> set[int]:
+    """Return who is alive in a session."""
+    import psutil  # costs 15 ms, which only an end pays
+
+    found = set()
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError, psutil.Error):
+            if os.getsid(pid) == leader and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.add(pid)
+    return found
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    stopping.ended(process.pid)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
 
 _MOST_LINE_BYTES = 1 << 20
 _LOOK_SECONDS = 0.5
@@ -267,3 +403,119 @@ def _read(stream: IO[bytes], look: Callable[[], None]) -> bytes:
 
 def _describe_exit(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
+
+
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_HEARD = (*_ENDS, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD)
+_FROM_A_PROCESS = 0  # SI_USER; Python has no name for it
+_LAST_SECONDS = 1.0
+
+
+def run_in_foreground(command: Command) -> int:
+    """Run a program where the caller stands; return its exit status, as a shell gives it.
+
+    The first signal that asks for an end is the program's: it ends when it is ready, with its own status. The second
+    ends it, with all that it started.
+
+    Returns:
+        126 where it cannot be run, 127 where it is not there, 128 + N where signal N ended it.
+    """
+    traced(command)
+    try:
+        with stopping.held():
+            process = subprocess.Popen(command.argv, cwd=command.cwd, env=command.whole_environ)
+            heard = {each for each in _HEARD if signal.getsignal(each) != signal.SIG_IGN}  # under nohup: no SIGHUP
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    except OSError as error:
+        sys.stderr.write(f"{shown(command.argv[0])}: {error.strerror}\n")
+        return 127 if isinstance(error, FileNotFoundError) else 126
+    try:
+        status = _ended(process, heard)
+    finally:
+        while signal.sigtimedwait(heard, 0):  # for a program that has ended
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return status if status >= 0 else 128 - status
+
+
+def _ended(process: subprocess.Popen[bytes], heard: set[signal.Signals]) -> int:
+    """Wait for the end, and pass on what comes meanwhile."""
+    ends = 0
+    while (status := process.poll()) is None:
+        told = signal.sigtimedwait(heard, 0.5)
+        if told is None or told.si_signo == signal.SIGCHLD:
+            continue
+        if told.si_code == _FROM_A_PROCESS:
+            process.send_signal(told.si_signo)
+        ends += told.si_signo in _ENDS
+        if ends > 1:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(_LAST_SECONDS)
+            end_descendants(process)  # reaps it: how it ended is not to be had any more
+            return -told.si_signo
+    return status
+
+
+class Running:
+    """A program under watch, in a group of its own; its output goes to a file."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its group's id as well."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit status (-n for signal n), or None while it runs."""
+        return self._process.poll()
+
+    def kill(self) -> None:
+        """Kill it and all it started, and wait for its end."""
+        end_session(self._process, is_asked=False)
+
+
+@contextlib.contextmanager
+def watched(command: Command, *, log: Path) -> Iterator[Running]:
+    """Run a program whose caller watches it, output appended to `log`; nothing of its group outlives the block, or us.
+
+    Raises:
+        OSError: the program cannot be run at all.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open_to_append(log) as file:
+        traced(command)
+        with session(
+            command.argv,
+            cwd=command.cwd,
+            environ=command.whole_environ,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            is_asked=False,
+            is_told=False,  # its caller judges how it ended, and must not take our end for its fault
+        ) as process:
+            try:
+                yield Running(process)
+            finally:
+                end_session(process, is_asked=False)
+
+
+@contextlib.contextmanager
+def kept_awake() -> Iterator[None]:
+    """Keep a Mac from sleeping while a long work goes on; elsewhere nothing is done."""
+    if sys.platform != "darwin":
+        yield
+        return
+    # -w: caffeinate ends with us, however we end.
+    argv = ("/usr/bin/caffeinate", "-ims", "-w", str(os.getpid()))
+    try:
+        caffeinate = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    except OSError:  # a sandbox may forbid it; a Mac that falls asleep goes on when it wakes
+        yield
+        return
+    with caffeinate:
+        try:
+            yield
+        finally:
+            caffeinate.terminate()

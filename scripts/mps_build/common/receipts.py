@@ -14,11 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
-from .documents import head
-from .faults import named
-from .files import write_whole
-from .json_text import read_json
-from .opening import open_regular, read_text
+from .files import named, open_regular, read_text, write_whole
+from .json_text import head, read_json
 
 SCHEMA = 1
 

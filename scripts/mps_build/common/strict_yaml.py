@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from .errors import UsageError, reason_of
-from .opening import read_text
+from .files import read_text
 
 Model = TypeVar("Model", bound=BaseModel)
 Location = tuple[str | int, ...]

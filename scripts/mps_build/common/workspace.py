@@ -1,4 +1,4 @@
-"""Where things lie: the work folder of each recipe, the cache, the wheelhouse; and who holds a tree."""
+"""Where things lie: home folder, the work folder of each recipe, cache, wheelhouse; and who holds a tree."""
 
 from __future__ import annotations
 
@@ -9,9 +9,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import TreeInUse
-from .home import home_folder
-from .lock import locked
+from .errors import TreeInUse, UsageError
+from .files import locked
+
+
+def home_folder(*, hint: str = "set HOME to a folder that you may write to") -> Path:
+    """Return the user's home folder.
+
+    Raises:
+        UsageError: HOME is not set, and the user database does not know this user.
+    """
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise UsageError(
+            f"there is no home folder: HOME is not set, and user {os.getuid()} is not in the user database", hint=hint
+        ) from error
+
+
+def expanded(path: Path | str) -> Path:
+    """Return a path with its `~` or `~name` written out.
+
+    Raises:
+        UsageError: there is no such home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            f"{path}: there is no home folder for {Path(path).parts[0]}", hint="write the path out, from / on"
+        ) from error
+
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CHECKOUT = PACKAGE.parents[1]

@@ -22,7 +22,7 @@ from mps_build import __version__
 from mps_build.common.json_text import parse_json
 from mps_build.common.logs.text import clean_lines
 from mps_build.common.process import Command, capture
-from mps_build.common.scrubbing.identity import Identity
+from mps_build.common.scrubbing.identifiers import Identity
 from mps_build.common.scrubbing.scrubber import Scrubber
 from mps_build.common.workspace import CHECKOUT, in_checkout
 

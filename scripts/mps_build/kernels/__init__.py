@@ -14,15 +14,15 @@ A *family* is a folder of families/: what is known of kernels that belong togeth
   the two: `kernel.pack("params", {...})` fills a struct by the field names of this kernel's own metadata,
   `kernel.dtype("input")` gives an element type, `kernel.parts` the groups of the name's pattern, `case.values` seeded
   inputs, `case.companion(name)` another kernel of the library (the contract's `companions` name it beforehand).
-- family.yaml, `references`: what is right, as an expression of torch or a function of judge.py, which runs where torch
-  is: in float64 beside the CPU's own type, exact for integers and bools.
+- family.yaml, `references`: what is right, as an expression of torch or a function of references.py, which runs where
+  torch is: in float64 beside the CPU's own type, exact for integers and bools.
 - family.yaml, `large`: what torch's host code does with large tensors (families/shared/large.py).
 
 A *program* (program/launch.py) is launches over Buffers and what must hold afterwards: `Same` (bits equal to the dense
 form), `Known` (exact bytes), `Reference` (of the family's references).
 
-Every program runs at least twice: forward with the buffers' ends at a protected page, and again under the checks of
+Every program runs at least two times: forward with the buffers' ends at a protected page, and again under the checks of
 machine/checks.py: with their beginnings at one, other poison in outputs and threadgroup memory, other threadgroups
-where threads are `free`. Kernels whose threads work together run twice more, and all their loads and stores are watched
-for races.
+where threads are `free`. Kernels whose threads work together run two times more, and all their loads and stores are
+watched for races.
 """

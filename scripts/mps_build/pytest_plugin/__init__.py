@@ -109,7 +109,7 @@ class _Comparison:
             options += ["-n0"]
         if config.pluginmanager.hasplugin("pytest_cov"):
             options += ["--no-cov"]
-        place = {"options": options, "folder": config.invocation_params.dir, "root": config.rootpath}
+        place: dict[str, Any] = {"options": options, "folder": config.invocation_params.dir, "root": config.rootpath}
         cpu = run_again("cpu", tests, **place)
         closer = [each for each in tests if needs_operators(self._failed[each], cpu[each])]
         operators = run_again("operators", closer, **place) if closer else {}

@@ -44,7 +44,7 @@ def map_to_cpu() -> None:
             return func(*(mapped(value) for value in args), **kwargs)
 
     ToCpu().__enter__()
-    torch.Generator = _generators(torch.Generator, mapped)  # type: ignore[misc]
+    torch.Generator = _generators(torch.Generator, mapped)
     for holder, name in ((torch.amp, "autocast"), (torch.amp, "GradScaler")):
         if hasattr(holder, name):
             _take_mapped(getattr(holder, name), mapped)

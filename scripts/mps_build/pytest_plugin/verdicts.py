@@ -41,7 +41,7 @@ class Run:
 
     Attributes:
         failed: what pytest says of the failure, its last lines; None: it passed.
-        differ, absent, unknown: operators that differ from the CPU's, that mps lacks, and that cannot be compared, with why.
+        differ, absent, unknown: operators that differ, that mps lacks, and that cannot be compared, with why.
     """
 
     failed: str | None

@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mps_build.common.opening import open_regular
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.cache import file_digest, own_folder
+from mps_build.common.files import open_regular
+from mps_build.common.reporting import Reporter
+from mps_build.common.wheels.download import file_digest, own_folder
 from mps_build.common.workspace import remove_tree
 
+_PACKAGE = Path(__file__).resolve().parents[1]
+_MADE_BY = ("simulation", "kernels", "wheel_build/objc")  # what reads, writes or compiles the parts of a simulation
 _HEX_DIGITS = 64  # of a sha256, which python/metal_source.py writes behind a library: an ELF file may end so
+
+
+def cache_key(target: str, *, packages: Sequence[str] = ()) -> str:
+    """Return a name for what a target's first start leaves in the cache folder, for a CI that keeps the folder.
+
+    Another name where this tool makes another thing of it: a key that was found needs no second look.
+
+    Args:
+        target: a recipe's version as v2.6.0, or a wheel as torch==2.15.0 or by its sha256. packages: those beside it.
+    """
+    digest = hashlib.sha256(" ".join(sorted(packages)).encode())
+    for path in sorted(path for part in _MADE_BY for path in (_PACKAGE / part).rglob("*") if path.is_file()):
+        if path.suffix != ".pyc":
+            digest.update(f"\0{path.relative_to(_PACKAGE)}\0".encode() + path.read_bytes())
+    name = re.sub(r"[^a-z0-9.]+", "-", target.lower())
+    return f"mps-build-{platform.system()}-{platform.machine()}-{name}-{digest.hexdigest()[:16]}".lower()
 
 
 def own_cache(folder: Path, reporter: Reporter) -> Path:

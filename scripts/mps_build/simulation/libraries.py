@@ -10,7 +10,7 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.process import Command, CommandFailed
 from mps_build.common.receipts import digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.pip_call import (
     Limits,
     certificate_fault,
@@ -46,9 +46,9 @@ def libraries_of(
         return None
     wanted = sorted(set(packages))
     home = folder or simulation_folder() / "libraries" / digest_of([str(built.root.python), *wanted])[:16]
-    with held(simulation_folder() / "libraries.lock", reporter):
+    with held(simulation_folder() / "libraries.lock", reporter) as watched:
         limits = limits_of_run(trust=trust)
-        _fill(built, home, wanted, is_named=folder is not None, reporter=reporter, limits=limits)
+        _fill(built, home, wanted, is_named=folder is not None, reporter=watched, limits=limits)
     return home
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from mps_build.common.errors import UsageError
-from mps_build.common.foreground import run_in_foreground
-from mps_build.common.process import Command
-from mps_build.common.reporter import Reporter
+from mps_build.common.process import Command, run_in_foreground
+from mps_build.common.reporting import Reporter
 
 from .builder.build import Built, build, held, simulation_folder
 from .builder.root import Root, torch_variables
@@ -103,8 +102,8 @@ def upstream_tests(version: str, *, reporter: Reporter) -> Path:
         SourceError: they could not be had.
     """
     home = simulation_folder()
-    with held(home / "lock", reporter):
-        tests = debian_tests(find_release(version), home, log=home / "logs" / "tests.log", reporter=reporter)
+    with held(home / "lock", reporter) as watched:
+        tests = debian_tests(find_release(version), home, log=home / "logs" / "tests.log", reporter=watched)
     return tests / "test"
 
 

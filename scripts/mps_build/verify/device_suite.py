@@ -22,6 +22,10 @@ from .verification import RunContext
 _SHOWN = 10
 
 
+class NoSuchCase(UsageError):
+    """The options choose no case of the suite."""
+
+
 class DeviceSuite:
     """The files of tests/device, or of another suite of its form."""
 
@@ -33,7 +37,7 @@ class DeviceSuite:
         self.files: tuple[Path, ...] = ()
 
     def check(self) -> None:
-        """Find the files of the layers that were asked for.
+        """Find the files of the requested layers.
 
         Raises:
             UsageError: no such suite or layer. Ids and operators the suite itself knows, once torch is there.
@@ -48,7 +52,7 @@ class DeviceSuite:
         """Run the cases in children.
 
         Raises:
-            UsageError: the options choose no case.
+            NoSuchCase: the options choose none.
         """
         request, environ = self.request, context.target.environ.variables
         context.builder.concurrency = together = self._concurrency(context)
@@ -87,11 +91,11 @@ class DeviceSuite:
         )
         context.console.done()
         self._sum_up(context)
-        if context.run.not_asked:
-            context.run.notes.append(f"{context.run.not_asked} cases were not asked: the time of --time was over")
+        if context.run.not_run:
+            context.run.notes.append(f"{context.run.not_run} cases were not run: the time of --time was over")
         if not context.run.cases and not context.run.refused:
             chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
-            raise UsageError(
+            raise NoSuchCase(
                 f"no case has the id or dispatches {chosen or 'anything'}",
                 hint="ids are in any record, under `cases`",
             )
@@ -120,7 +124,7 @@ class DeviceSuite:
 
 
 def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False, threads: int | None = None) -> int:
-    """Return how many processes run the suite: what was asked, or what there is room for.
+    """Return how many processes run the suite: the requested number, or what there is room for.
 
     One where a fault is injected or a run is resumed; so have a few cases, and those of --full, which need much memory.
 

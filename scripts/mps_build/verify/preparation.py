@@ -24,7 +24,7 @@ from .target.resolve import Target, wanted_version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A torch that can be asked: on which machine, in which Python, what it said, and whether its GPU is virtual."""
+    """A torch that can be tested: on which machine, in which Python, what it said, and whether its GPU is virtual."""
 
     host: HostFacts
     target: Target

@@ -51,7 +51,7 @@ class Pace:
 
         Args:
             files: case -> file, of all cases of the run.
-            seconds: what a case that was asked and answered took; None: it says nothing of the machine.
+            seconds: what a case that ran to its end took; None: it says nothing of the machine.
         """
         if len(files) != self._known:
             self._known = len(files)
@@ -121,7 +121,7 @@ def likely_cause(together: Concurrency | None, load: Load) -> str:
     return "the machine is slow now (power, heat, a virtual machine), or the device is"
 
 
-# Not the machine's speed: it was not asked, or it was ended from outside.
+# Not the machine's speed: it did not run, or it was ended from outside.
 _UNTIMED = ("skipped", "crashed", "timeout")
 _SLOW_TIMES = 10.0
 # The machine is looked at anew after so many cases.

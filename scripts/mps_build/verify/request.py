@@ -1,4 +1,4 @@
-"""What is asked for: which torch, on which device, how much of the suite."""
+"""What is requested: which torch, on which device, how much of the suite."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..common.errors import UsageError
+from ..common.files import fault_of
 from ..common.known_issues import Where
-from ..common.opening import fault_of
 from ..common.records.device_record import Simulated
 
 
@@ -92,7 +92,7 @@ class VerifyRequest:
 
     @property
     def exact_version(self) -> str | None:
-        """The version under test, if what was asked alone tells it."""
+        """The version under test, if the request alone says it."""
         if self.simulated is not None:
             return self.simulated.release
         exact = re.fullmatch(r"torch==([\w.+!]+)", (self.target or "").replace(" ", ""))
@@ -135,7 +135,7 @@ class VerifyRequest:
         if fault := fault_of(Path(file)):
             raise UsageError(f"--inject {file}: {fault}", hint="docs/verify/injected_faults.md says what it holds")
 
-    def asked(self) -> dict[str, Any]:
+    def named_target(self) -> dict[str, Any]:
         """Return the target as it was named."""
         if self.simulated is not None:
             name = f"torch=={self.simulated.release}" if self.simulated.official else f"v{self.simulated.release}"

@@ -56,7 +56,12 @@ class SimulatedSuite(DeviceSuite):
         environ = SuiteEnviron(variables=variables, kept=caller.kept, removed=caller.removed)
         interpreter = describe_interpreter(built.root.python, environ=variables)
         folder, version = the_one_torch(interpreter)
-        document = {**self.request.asked(), "torch": str(folder), "version": version, "library": str(built.library)}
+        document = {
+            **self.request.named_target(),
+            "torch": str(folder),
+            "version": version,
+            "library": str(built.library),
+        }
         return Target(interpreter=interpreter, environ=environ, document=document)
 
 
@@ -75,7 +80,7 @@ class OfficialSuite(SimulatedSuite):
 
     def __init__(self, request: VerifyRequest, simulated: Simulated, *, wheel: str) -> None:
         super().__init__(request, simulated)
-        self._asked = session.Request(target=wheel, is_trusted=request.trust)
+        self._wanted = session.Request(target=wheel, is_trusted=request.trust)
         self._beside = ExitStack()
 
     def __enter__(self) -> OfficialSuite:
@@ -92,7 +97,7 @@ class OfficialSuite(SimulatedSuite):
         Raises:
             HostError, RefusedForSafety: the wheel cannot or may not run here. UsageError: nothing fits the options.
         """
-        session.check(self._asked)
+        session.check(self._wanted)
         super().check()
 
     def run(self, context: RunContext) -> None:
@@ -130,7 +135,7 @@ class OfficialSuite(SimulatedSuite):
             SourceError, BuildEnvironmentError, CompileError: a part could not be had.
             OwnFault: the wheel cannot be imported here.
         """
-        ready = session.prepare(self._asked, store.reporter)
+        ready = session.prepare(self._wanted, store.reporter)
         # pip reads conditions for its own Python, not for the one that it fetches for.
         older = _BEFORE_3_11 if Version(ready.interpreter.version) < Version("3.11") else ()
         pytest = session.packages_beside(ready, (*PYTEST, *older), store.reporter)
@@ -151,7 +156,12 @@ class OfficialSuite(SimulatedSuite):
         return Target(
             interpreter=interpreter,
             environ=SuiteEnviron(variables=variables, kept=caller.kept, removed=caller.removed),
-            document={**self.request.asked(), "torch": str(folder), "version": version, "wheel": wheel.path.name},
+            document={
+                **self.request.named_target(),
+                "torch": str(folder),
+                "version": version,
+                "wheel": wheel.path.name,
+            },
             wheel=WheelFile(file=wheel.path.name, sha256=wheel.sha256, kind=audited_kind(wheel.path)),
         )
 

@@ -82,7 +82,7 @@ class Verification:
 
     def __init__(self, request: VerifyRequest, console: Console, suite: Suite) -> None:
         self.request, self.console, self.suite = request, console, suite
-        self.builder = RecordBuilder(target=request.asked())
+        self.builder = RecordBuilder(target=request.named_target())
         self.folder = run_folder(request, self.builder.started)
         self.suite_run = SuiteRun()
         self.written = 0.0
@@ -160,7 +160,7 @@ class Verification:
         return f"{hint}; on Linux, `{command}` gives a verdict on this torch's Metal kernels, and on them alone"
 
     def _take_up(self) -> Record | None:
-        """Take over what an interrupted run found; whether it asked the same is known once torch is asked."""
+        """Take over what an interrupted run found; whether it ran the same is known once torch was reached."""
         if not self.request.resume:
             return None
         earlier = load_record(self.folder / "record.json")

@@ -12,12 +12,11 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError, UsageError, disk_full
 from mps_build.common.json_text import parse_json
-from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, kept_awake, run_logged
 from mps_build.common.receipts import Receipt, StepResult
 from mps_build.common.recipe.catalogue import defaults_file, locks_root, recipe_file
-from mps_build.common.reporter import Reporter
-from mps_build.common.watched import kept_awake
-from mps_build.common.wheels.cache import own_folder
+from mps_build.common.reporting import Reporter
+from mps_build.common.wheels.download import own_folder
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import cache_folder, remove_tree
 

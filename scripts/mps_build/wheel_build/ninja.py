@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command, CommandFailed, run_logged
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 
 _CHOSEN = re.compile(r"^CMAKE_MAKE_PROGRAM:\w+=(.*/ninja[^/\n]*)$", re.MULTILINE)
 _NINJA = re.compile(r"^\[(\d+)/(\d+)\] ?(.*)")

@@ -14,8 +14,8 @@ from typing import Final
 
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
+from mps_build.common.process import kept_awake
 from mps_build.common.receipts import Ledger, Receipt
-from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import Workspace
 
 from .artifacts import BuildContext, BuildEnvironment, SourceTree

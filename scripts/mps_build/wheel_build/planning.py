@@ -9,18 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.addresses import check_address
 from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.errors import HostError, UsageError
-from mps_build.common.home import expanded
+from mps_build.common.files import check_writable, fault_of
+from mps_build.common.git import check_address
 from mps_build.common.interpreters import PythonSearch, search_interpreter
 from mps_build.common.json_text import read_json
-from mps_build.common.opening import fault_of
 from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_stable, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.workspace import Workspace, cache_folder, wheelhouse, work_folder
-from mps_build.common.writable import check_writable
+from mps_build.common.workspace import Workspace, cache_folder, expanded, wheelhouse, work_folder
 from mps_build.host.host import Host, observe
 from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber
 from mps_build.host.recordings.scrub import recorded as recorded_answers

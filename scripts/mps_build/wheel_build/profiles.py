@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from mps_build.common.recipe.model import Recipe
 
+from .options import Profile
 from .wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
-
-Profile = Literal["release", "develop"]
 
 # Parts that nobody who changes kernels waits for; each can be had back with --set.
 _LEFT_OUT: Mapping[str, str] = {

@@ -18,7 +18,7 @@ from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
 from mps_build.common.process import Command
 from mps_build.common.receipts import digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import Workspace, work_folder
 
 from .ninja import run_build, run_logged_or_fail

@@ -74,13 +74,13 @@ class Wheel:
             return False
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _row(row: dict[str, Any]) -> dict[str, Any]:
     """Return an argument or a field without what is usual."""
     kept = {key: value for key, value in row.items() if key not in ("index", "fields", "length")}
     kept = {key: value for key, value in kept.items() if key not in _DEFAULTS or value != _DEFAULTS[key]}
     if row.get("length"):
         kept["length"] = row["length"]
-    return {**kept, **({"fields": [_told(each) for each in row["fields"]]} if row["fields"] else {})}
+    return {**kept, **({"fields": [_row(each) for each in row["fields"]]} if row["fields"] else {})}
 
 
 def _sizes(kernel: Kernel) -> object:
@@ -107,10 +107,10 @@ def main() -> None:
         chosen[wheel.release] = sorted(names)
         rows = []
         for name in sorted(found):
-            told = asdict(found[name].metadata)
-            texts = [json.dumps(_told(each), separators=(",", ":")) for each in told["arguments"]]
+            metadata = asdict(found[name].metadata)
+            texts = [json.dumps(_row(each), separators=(",", ":")) for each in metadata["arguments"]]
             row = {"arguments": [arguments.setdefault(text, len(arguments)) for text in texts]}
-            row |= {key: told[key] for key in ("max_threads", "arrays", "types") if told[key]}
+            row |= {key: metadata[key] for key in ("max_threads", "arrays", "types") if metadata[key]}
             rows.append(f"{json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}")
         releases.append(f'"{wheel.release}": {{\n' + ",\n".join(rows) + "\n}")
     text = '{"arguments": [\n' + ",\n".join(arguments) + '\n],\n"kernels": {\n' + ",\n".join(releases)

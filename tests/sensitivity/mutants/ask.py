@@ -3,7 +3,7 @@
 python ask.py SUITE_FOLDER CASES.json PIPE [--cover]      (started by child.py)
 python ask.py SUITE_FOLDER --list
 
-CASES.json: [[file, case's id, may it fail], ...], asked in this order; after the first that fails and may not, it ends.
+CASES.json: [[file, case's id, may it fail], ...], run in this order; after the first that fails and may not, it ends.
 A line is {"started": id}, or {"id", "outcome", "why", "seconds", "digest", "blocks"}.
 """
 
@@ -121,11 +121,11 @@ class Blocks:
 
 
 def listed() -> list[Any]:
-    """Return the default cases: [file, id, is it of --quick], those of --quick first; what is asked alone is not."""
-    asked = suite_in_process.requested()
+    """Return the default cases: [file, id, is it of --quick], those of --quick first; what runs alone is not."""
+    order = suite_in_process.requested()
     alone = {case.id for _, case in suite_in_process.core() if case.alone}
     return [
-        [file, name, place < asked.quick] for place, (name, file) in enumerate(asked.ids.items()) if name not in alone
+        [file, name, place < order.quick] for place, (name, file) in enumerate(order.ids.items()) if name not in alone
     ]
 
 
@@ -161,13 +161,13 @@ def main() -> None:
             bench.release()
         last = name
         pipe.write(json.dumps({"started": case_id}) + "\n")
-        told = ask(cases[case_id], bench, digest, blocks)
-        pipe.write(json.dumps({"id": case_id, **told}) + "\n")
-        if told["outcome"] == "failed" and (not may_fail or not bench.still_serves()):
+        row = ask(cases[case_id], bench, digest, blocks)
+        pipe.write(json.dumps({"id": case_id, **row}) + "\n")
+        if row["outcome"] == "failed" and (not may_fail or not bench.still_serves()):
             break
     pipe.write(json.dumps({"end": True}) + "\n")
     pipe.flush()
-    os._exit(0)  # nothing of the interpreter's end is asked
+    os._exit(0)  # nothing of the interpreter's end is needed
 
 
 def ask(case: Any, bench: Bench, digest: Digest, blocks: Blocks | None) -> dict[str, Any]:
@@ -189,13 +189,13 @@ def ask(case: Any, bench: Bench, digest: Digest, blocks: Blocks | None) -> dict[
     except BaseException as raised:
         outcome, why = "failed", f"{type(raised).__name__}: {raised}"
     READS[0] = False
-    told = {
+    row = {
         "outcome": outcome,
         "why": _ADDRESS.sub("0x", why or "")[:300],
         "seconds": round(time.process_time() - begun, 4),
         "digest": digest.take(),
     }
-    return {**told, "blocks": blocks.take()} if blocks else told
+    return {**row, "blocks": blocks.take()} if blocks else row
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ _BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Question:
-    """A case to be asked: where it is, and whether the run goes on where it fails."""
+    """A case to run: where it is, and whether the run goes on where it fails."""
 
     file: str
     id: str
@@ -32,7 +32,7 @@ class Question:
 
 @dataclass
 class Answers:
-    """What came of a list of cases: a row for each that was asked, in order."""
+    """What came of a list of cases: a row for each that ran, in order."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     start: dict[str, Any] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def ask_all(
 
     Args:
         folder: for the lists and what the processes say. library: the folder of the library to load.
-        until: of the monotonic clock: what was not asked by then is not asked.
+        until: of the monotonic clock: what has not run by then does not run.
     """
     answers, left = Answers(), list(questions)
     while left:
@@ -124,16 +124,16 @@ def _one_process(
                 break
             *lines, buffer = (buffer + piece).split(b"\n")
             for line in lines:
-                told = json.loads(line)
+                row = json.loads(line)
                 limit = time.monotonic() + hang_seconds
-                if "started" in told:
-                    rows.append({"id": told["started"], "outcome": "started"})
-                elif "end" in told:
+                if "started" in row:
+                    rows.append({"id": row["started"], "outcome": "started"})
+                elif "end" in row:
                     ended = True
-                elif told["id"]:
-                    rows[-1] = told
+                elif row["id"]:
+                    rows[-1] = row
                 else:
-                    answers.start = told
+                    answers.start = row
         process.wait()
     finally:
         os.close(receiver)

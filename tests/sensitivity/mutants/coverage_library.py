@@ -64,7 +64,7 @@ def keep_lines(toolchain: Toolchain, library: Path, target: Path) -> None:
 
 
 def block_places(toolchain: Toolchain, library: Path) -> list[int]:
-    """Return where each block begins in the library's file; asked of the library itself, in a process of its own."""
+    """Return where each block begins in the library's file; the library itself says it, in a process of its own."""
     code = (
         "import json, sys; from mutants.coverage_library import own_places; print(json.dumps(own_places(sys.argv[1])))"
     )
@@ -105,8 +105,8 @@ def lines_of(table: str, places: Sequence[int], files: Iterable[str]) -> dict[st
 
 def read_lines(home: Path) -> Lines:
     """Return what `keep_lines` wrote."""
-    told = json.loads(gzip.decompress((home / "coverage/lines.json.gz").read_bytes()))
-    return {file: {int(line): blocks for line, blocks in rows.items()} for file, rows in told.items()}
+    kept = json.loads(gzip.decompress((home / "coverage/lines.json.gz").read_bytes()))
+    return {file: {int(line): blocks for line, blocks in rows.items()} for file, rows in kept.items()}
 
 
 def blocks_at(lines: Lines, file: str, first: int, last: int, before: int = 12) -> set[int]:

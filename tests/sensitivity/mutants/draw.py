@@ -14,7 +14,7 @@ from .rules import RULES
 from .text import Text
 
 HELD_BACK = 3  # each third, by seed, is kept from whoever writes cases
-WHOLE = 10  # each tenth is asked the whole suite, as a check of the map
+WHOLE = 10  # each tenth is tried with the whole suite, as a check of the map
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Mutant:
 
     Attributes:
         lines: the first and last line that the edit touches.
-        held: nobody who writes cases is told of it. whole: asked the whole suite, whatever the map says.
+        held: nobody who writes cases hears of it. whole: tried with the whole suite, whatever the map says.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Mutant:
 
 
 def every_mutant(file: str, text: str, rules: Iterable[Rule] = RULES) -> list[Mutant]:
-    """Return all that the rules make of one file; the same change found twice counts once."""
+    """Return all that the rules make of one file; the same change found again counts once."""
     read, found = Text(text), {}
     for rule in rules:
         for edit in rule.find(read):
@@ -99,7 +99,7 @@ def drawn(mutants: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
 
 
 def _marked(mutant: Mutant, seed: int) -> Mutant:
-    """Say of a mutant whether it is held back, and whether the whole suite is asked: each by a draw of its own."""
+    """Say of a mutant whether it is held back, and whether the whole suite runs: each by a draw of its own."""
 
     def one_of(many: int, what: str) -> bool:
         return int(hashlib.sha256(f"{seed} {what} {mutant.id}".encode()).hexdigest(), 16) % many == 0

@@ -47,12 +47,12 @@ def _message_start(text: Text, place: int) -> int | None:
     """Return where the message opens that a place is inside of."""
     at = place - 1
     while at >= 0:
-        letter = text.code[at]
-        if letter in ")]}":
+        character = text.code[at]
+        if character in ")]}":
             at = text.opening(at) or 0
-        elif letter == "[":
+        elif character == "[":
             return at
-        elif letter in "({;":
+        elif character in "({;":
             return None
         at -= 1
     return None

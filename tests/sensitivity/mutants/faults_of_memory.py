@@ -85,7 +85,7 @@ def buffer_indices(text: Text) -> Iterator[Edit]:
 
 
 def releases(text: Text) -> Iterator[Edit]:
-    """Objects that are given up too early: not kept, or released twice; blocks of memory that are still in use."""
+    """Objects that are given up too early: not kept, or released once more; blocks of memory that are still in use."""
     for found in text.find(r"\[(\w+) retain\]"):
         yield Edit(found.start(), found.end(), found[1])
     for found in text.find(r"\[(\w+) release\];"):

@@ -1,7 +1,7 @@
 """What the answers of cases say of a mutant. Pure: rows in, words out.
 
 A case *tells* if it passed in every run without a mutant. A mutant is caught by the first case that tells and fails (or
-crashes, or hangs), and fails again when it is asked alone, or fails where the same cases before it were asked, while
+crashes, or hangs), and fails again when it runs alone, or fails where the same cases ran before it, while
 the unchanged library passes there. A case whose digest was the same in every run without a mutant is *steady*; a
 mutant that survives *changed a result* if a steady case answered other bits or ended otherwise, and again so beside the
 unchanged library: the same cases, in the same order. One that did not is *equivalent as far as the cases go*: it is no
@@ -87,7 +87,7 @@ def changed(rows: Iterable[Mapping[str, Any]], known: Mapping[str, Usual]) -> li
 
 
 def differing(one: Iterable[Mapping[str, Any]], other: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the cases that answered other bits or ended otherwise in two runs that both asked them.
+    """Return the cases that answered other bits or ended otherwise in two runs that both had them.
 
     >>> differing([{"id": "a", "outcome": "passed", "digest": "1"}], [{"id": "a", "outcome": "passed", "digest": "2"}])
     ['a']
@@ -101,10 +101,10 @@ def differing(one: Iterable[Mapping[str, Any]], other: Iterable[Mapping[str, Any
 def verdict(
     rows: Sequence[Mapping[str, Any]], caught: str | None, different: Sequence[str], known: Mapping[str, Usual]
 ) -> dict[str, Any]:
-    """Return the outcome of a mutant that was asked some cases.
+    """Return the outcome of a mutant that some cases ran against.
 
     Args:
-        caught: the case that told. different: those that answer other bits because of the mutant.
+        caught: the case that showed it. different: those that answer other bits because of the mutant.
     """
     if caught is not None:
         return {"outcome": "quick" if known[caught].quick else "whole", "case": caught}

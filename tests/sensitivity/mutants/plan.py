@@ -1,4 +1,4 @@
-"""Which cases a mutant is asked: those that run its lines, by the recorded map."""
+"""Which cases run against a mutant: those that run its lines, by the recorded map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .draw import Mutant
 from .judge import Usual, in_order
 from .recording import NEWEST, OLDER, blocks_of, read_run
 
-# More than this of a mutant's cases, in CPU seconds without the mutant, are not asked, but for the seeded tenth: of the
+# More than this of a mutant's cases, in CPU seconds without the mutant, are left out, but for the seeded tenth: of the
 # cases that are not of --quick then a draw by seed is.
 MOST_SECONDS = 240.0
 # Where the host code does on an older macOS what later ones do by themselves: tensors with gaps.
@@ -21,7 +21,7 @@ _BOTH = ("macos", "gather", "strides", "offset")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a mutant is asked as one macOS.
+    """What runs against a mutant as one macOS.
 
     Attributes:
         cases: in order. by_map: how many cases run its lines. starts: its lines run when a process starts.
@@ -80,8 +80,8 @@ def chosen(
 ) -> Plan:
     """Return the cases to ask in order.
 
-    Lines that run when a process starts may change any case: all of --quick are asked, and a draw of the others.
-    A mutant of the seeded tenth is asked every case, those of the map first.
+    Lines that run when a process starts may change any case: all of --quick run, and a draw of the others.
+    A mutant of the seeded tenth is tried with every case, those of the map first.
     """
     ours = {name for name in mapped if name in known}
     first = in_order(known[name] for name in ours)

@@ -24,7 +24,7 @@ RUNS = (("cover-15.2", NEWEST, True), ("plain-15.2", NEWEST, False), ("cover-14.
 
 
 def list_cases(home: Path) -> list[list[Any]]:
-    """Return [file, id, is it of --quick] of every default case; asked once."""
+    """Return [file, id, is it of --quick] of every default case; listed once."""
     kept = home / "cases.json"
     if not kept.is_file():
         argv = (sys.executable, str(Path(__file__).with_name("ask.py")), str(SUITE), "--list")

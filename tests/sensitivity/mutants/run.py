@@ -88,7 +88,7 @@ def record(given: argparse.Namespace) -> int:
 
 
 def plan(given: argparse.Namespace) -> int:
-    """Draw mutants, and choose what each is asked."""
+    """Draw mutants, and choose what runs against each."""
     toolchain, lines = read_toolchain(built_folder()), read_lines(given.home)
     every = [
         mutant
@@ -113,7 +113,7 @@ def plan(given: argparse.Namespace) -> int:
     }
     (given.home / "plan.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
     for macos, all_of_it in known.items():
-        tell, steady = (sum(bool(each) for each in ones) for ones in _told(all_of_it.values()))
+        tell, steady = (sum(bool(each) for each in ones) for ones in _counted(all_of_it.values()))
         print(
             f"as macOS {macos}: {len(all_of_it)} cases, {tell} pass in each run, {steady} answer the same bits in each"
         )
@@ -121,7 +121,7 @@ def plan(given: argparse.Namespace) -> int:
     return 0
 
 
-def _told(cases: Iterable[Usual]) -> tuple[list[bool], list[bool]]:
+def _counted(cases: Iterable[Usual]) -> tuple[list[bool], list[bool]]:
     listed = list(cases)
     return [case.tells for case in listed], [case.digest is not None for case in listed]
 
@@ -177,8 +177,8 @@ def try_all(given: argparse.Namespace) -> int:
                 row = _row_of(work, one)
                 with target.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
-                told = "held back" if one.held else row["outcome"]
-                print(f"  {one.id}: {told}, {row.get('cpu_seconds', 0)} s", flush=True)
+                shown = "held back" if one.held else row["outcome"]
+                print(f"  {one.id}: {shown}, {row.get('cpu_seconds', 0)} s", flush=True)
     if waiting:
         print(f"{len(waiting)} are left: run the same again")
     return 0

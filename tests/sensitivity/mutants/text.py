@@ -58,10 +58,10 @@ class Text:
         """The places of brackets, each to the one that closes or opens it."""
         found: dict[int, int] = {}
         waiting: list[int] = []
-        for place, letter in enumerate(self.code):
-            if letter in _OPEN:
+        for place, character in enumerate(self.code):
+            if character in _OPEN:
                 waiting.append(place)
-            elif letter in _CLOSE and waiting:
+            elif character in _CLOSE and waiting:
                 found[place] = waiting.pop()
                 found[found[place]] = place
         return found
@@ -115,13 +115,17 @@ class Text:
         """
         at, end = place, len(self.code)
         while at < end:
-            letter = self.code[at]
-            if letter in _OPEN and at in self._pairs:
+            character = self.code[at]
+            if character in _OPEN and at in self._pairs:
                 at = self._pairs[at] + 1
                 continue
-            if letter in _CLOSE or letter == ";":
-                return self._stripped(Span(place, at)) if letter == "]" else None
-            if letter.isspace() and re.match(r"\s+\w+:(?!:)", self.code[at : at + 120]) and self.code[place:at].strip():
+            if character in _CLOSE or character == ";":
+                return self._stripped(Span(place, at)) if character == "]" else None
+            if (
+                character.isspace()
+                and re.match(r"\s+\w+:(?!:)", self.code[at : at + 120])
+                and self.code[place:at].strip()
+            ):
                 return self._stripped(Span(place, at))
             at += 1
         return None
@@ -134,15 +138,15 @@ class Text:
         """
         place = end
         while place > 0:
-            letter = self.code[place - 1]
-            if letter in _CLOSE:
+            character = self.code[place - 1]
+            if character in _CLOSE:
                 opened = self._pairs.get(place - 1)
                 if opened is None:
                     return None
                 place = opened
             elif self.code[place - 2 : place] in ("->", "::"):
                 place -= 2
-            elif letter.isalnum() or letter in "_.":
+            elif character.isalnum() or character in "_.":
                 place -= 1
             else:
                 break

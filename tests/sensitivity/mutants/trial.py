@@ -1,4 +1,4 @@
-"""One mutant: compiled, linked into a folder of its own, asked its cases until one tells."""
+"""One mutant: compiled, linked into a folder of its own, tried with its cases until one shows it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPARED = 50
 
 
 class OutOfTime(Exception):
-    """The time was over before a mutant was judged; what was asked is kept, and the next run goes on there."""
+    """The time was over before a mutant was judged; what ran is kept, and the next run goes on there."""
 
 
 def tried(
@@ -30,7 +30,7 @@ def tried(
     home: Path,
     until: float,
 ) -> dict[str, Any]:
-    """Return the row of one mutant: how it ended, by which case, what was asked, and CPU seconds.
+    """Return the row of one mutant: how it ended, by which case, what ran, and CPU seconds.
 
     Raises:
         OutOfTime: the monotonic clock passed `until`.
@@ -52,7 +52,7 @@ def tried(
 
 @dataclass
 class Begun:
-    """What an earlier run asked of a mutant before its time was over."""
+    """What an earlier run tried on a mutant before its time was over."""
 
     path: Path
     rows: dict[str, list[dict[str, Any]]]
@@ -62,14 +62,14 @@ class Begun:
     @classmethod
     def of(cls, path: Path) -> Begun:
         """Return what is kept in a file; nothing where it is not there."""
-        told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        return cls(path, told.get("rows", {}), told.get("unreliable", {}), told.get("cpu_seconds", 0.0))
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return cls(path, kept.get("rows", {}), kept.get("unreliable", {}), kept.get("cpu_seconds", 0.0))
 
     def keep(self) -> None:
         """Write it."""
         self.path.parent.mkdir(exist_ok=True)
-        told = {"rows": self.rows, "unreliable": self.unreliable, "cpu_seconds": self.cpu_seconds}
-        self.path.write_text(json.dumps(told), encoding="utf-8")
+        kept = {"rows": self.rows, "unreliable": self.unreliable, "cpu_seconds": self.cpu_seconds}
+        self.path.write_text(json.dumps(kept), encoding="utf-8")
 
 
 def _outcome(
@@ -98,19 +98,19 @@ def _outcome(
         return {"outcome": "not_compiled", "why": str(refused)[-300:]}
     verdicts: list[dict[str, Any]] = []
     for plan in plans:
-        verdicts.append(_asked(plan, known[plan.macos], toolchain.folder, folder, begun, until))
+        verdicts.append(_tried(plan, known[plan.macos], toolchain.folder, folder, begun, until))
         if verdicts[-1]["outcome"] in CAUGHT:
             break
     return {**weightiest(verdicts), "compile_seconds": compile_seconds}
 
 
-def _asked(
+def _tried(
     plan: Plan, known: Mapping[str, Usual], plain: Path, folder: Path, begun: Begun, until: float
 ) -> dict[str, Any]:
-    """Ask the cases of a plan, and return the verdict with what was asked.
+    """Ask the cases of a plan, and return the verdict with what ran.
 
     Raises:
-        OutOfTime: not all were asked.
+        OutOfTime: not all ran.
     """
     rows = begun.rows.setdefault(plan.macos, [])
     if tuple(row["id"] for row in rows) != plan.cases[: len(rows)]:  # of another plan
@@ -126,30 +126,30 @@ def _asked(
             raise OutOfTime
         if not answers.rows and not error:
             break
-        if error and not rows:  # a library that does not load is noticed by whatever is asked first
+        if error and not rows:  # a library that does not load is noticed by whatever runs first
             caught = plan.cases[0] if _dies(folder, plain, plan, known) else None
         elif answers.failure is not None:
             case = known[answers.failure["id"]]
-            asked = [known[row["id"]] for row in answers.rows]
+            behind = [known[row["id"]] for row in answers.rows]
             # The map says that it cannot be the mutant's: then it has to fail alone, and more than once.
             outside = len(rows) > plan.by_map and not plan.starts
-            ways, times = ([[case]], OUTSIDE) if outside else ([[case], asked], 1)
+            ways, times = ([[case]], OUTSIDE) if outside else ([[case], behind], 1)
             holds = _holds(case, ways, folder, plain, plan.macos, until, times)
             if holds is None:
-                rows.pop()  # asked again by the next run
+                rows.pop()  # the next run tries it again
                 raise OutOfTime
             if holds:
                 caught = case.id
             else:
                 unreliable.append(case.id)
     different = [] if caught or error else _different(rows, known, folder, plain, plan.macos, until)
-    told = verdict(rows, caught, different, known) if caught or not error else {"outcome": "own_fault"}
+    found = verdict(rows, caught, different, known) if caught or not error else {"outcome": "own_fault"}
     last = rows[-1] if rows else {}
     by_map = plan.cases.index(caught) < plan.by_map if caught else True
     return {
-        **told,
+        **found,
         "macos": plan.macos,
-        "asked": len(rows),
+        "ran": len(rows),
         "planned": len(plan.cases),
         "by_map": plan.by_map,
         "starts": plan.starts,
@@ -167,19 +167,19 @@ def _questions(cases: Sequence[Usual], *, all_may: bool = False) -> list[Questio
 def _holds(
     case: Usual, ways: Sequence[Sequence[Usual]], folder: Path, plain: Path, macos: str, until: float, times: int
 ) -> bool | None:
-    """Say whether a failure is the mutant's: it fails again, and the unchanged library passes, asked the same.
+    """Say whether a failure is the mutant's: it fails again, and the unchanged library passes with the same.
 
     The ways are lists of cases that end with this one: alone, or behind what went before it. One is enough, if each of
     the `times` tells the same. None where the time was over.
     """
-    for asked in ways:
+    for cases in ways:
         outcomes: dict[Path, set[str]] = {folder: set(), plain: set()}
         for library in (folder, plain) * times:
-            answers = ask_all(_questions(asked, all_may=True), folder, library=library, macos=macos, until=until)
+            answers = ask_all(_questions(cases, all_may=True), folder, library=library, macos=macos, until=until)
             if answers.is_cut:
                 return None
             last = answers.rows[-1] if answers.rows else {"id": "", "outcome": "crashed"}
-            outcomes[library].add(last["outcome"] if last["id"] == case.id else "not asked")
+            outcomes[library].add(last["outcome"] if last["id"] == case.id else "not run")
         if outcomes[folder] <= set(FAILED) and outcomes[plain] == {"passed"}:
             return True
     return False
@@ -193,26 +193,26 @@ def _different(
     macos: str,
     until: float,
 ) -> list[str]:
-    """Return the cases that answer other bits because of the mutant, not of what was asked before them.
+    """Return the cases that answer other bits because of the mutant, not of what ran before them.
 
-    Those that answered other bits than usual are asked again, by themselves, of both libraries. Where none differs,
-    the whole list is asked of the unchanged library, in the same order.
+    Those that answered other bits than usual run again, by themselves, with both libraries. Where none differs,
+    the whole list runs with the unchanged library, in the same order.
 
     Raises:
-        OutOfTime: it could not be told.
+        OutOfTime: it could not be decided.
     """
     candidates = changed(rows, known)
     if not candidates:
         return []
     few = _questions([known[name] for name in candidates[:_COMPARED]], all_may=True)
-    # The unchanged library twice: what differs there is no news of the mutant.
+    # The unchanged library a second time: what differs there is no news of the mutant.
     pair = [ask_all(few, folder, library=library, macos=macos, until=until) for library in (folder, plain, plain)]
     noise = set(differing(pair[1].rows, pair[2].rows))
     found = [name for name in differing(pair[0].rows, pair[1].rows) if name not in noise]
     if not found and set(candidates) - noise and not any(answers.is_cut for answers in pair):
         last = max(number for number, row in enumerate(rows) if row["id"] in candidates)
-        asked = _questions([known[row["id"]] for row in rows[: last + 1]], all_may=True)
-        pair.append(ask_all(asked, folder, library=plain, macos=macos, until=until))
+        cases = _questions([known[row["id"]] for row in rows[: last + 1]], all_may=True)
+        pair.append(ask_all(cases, folder, library=plain, macos=macos, until=until))
         found = [name for name in differing(rows, pair[-1].rows) if name in candidates and name not in noise]
     if any(answers.is_cut for answers in pair):
         raise OutOfTime

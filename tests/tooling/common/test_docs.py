@@ -54,8 +54,13 @@ def _tree() -> list[str]:
     return re.sub(r"\n {16,}", " ", block).splitlines()
 
 
+def _has_files(folder: Path) -> bool:
+    """Return whether more is there than what Python left of a package that has gone."""
+    return any(path.is_file() and "__pycache__" not in path.parts for path in folder.rglob("*.*"))
+
+
 def _folders(place: Path) -> set[str]:
-    found = {each.name for each in place.iterdir() if each.is_dir() and any(each.rglob("*.*"))}
+    found = {each.name for each in place.iterdir() if each.is_dir() and _has_files(each)}
     return {name for name in found if not name.startswith((".", "__")) and name not in ("work", "wheelhouse")}
 
 

@@ -18,20 +18,18 @@ from typing import Any
 import pytest
 from http_servers import dripping, served
 from mps_build import cli
-from mps_build.commands import matrix
+from mps_build.commands.dev import matrix
 from mps_build.common import process
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import DiskFull, HostError, MpsBuildError, SourceError, UsageError
-from mps_build.common.faults import machine_fault
-from mps_build.common.files import copy_whole, write_whole
-from mps_build.common.git import answer, git, run_git
+from mps_build.common.files import copy_whole, machine_fault, write_whole
+from mps_build.common.git import answer, git, mirror_of, run_git
 from mps_build.common.json_text import read_json
-from mps_build.common.mirror import mirror_of
 from mps_build.common.process import Command, run_logged
 from mps_build.common.receipts import fingerprint
 from mps_build.common.strict_yaml import load
 from mps_build.common.wheels import wheel_file
-from mps_build.common.wheels.cache import file_digest
+from mps_build.common.wheels.download import file_digest
 from mps_build.common.wheels.wheel_file import read_wheel
 from mps_build.common.workspace import Workspace
 from mps_build.inspection.audit import audit_installed, audit_wheel

@@ -22,7 +22,7 @@ import pytest
 from http_servers import Act, dripping, dripping_head, endless, index_of, listing, packed, page, patience, served
 from mps_build.common.errors import SourceError
 from mps_build.common.process import Command, CommandFailed, capture
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels.download import FetchedWheel, fetch_wheel
 from mps_build.common.wheels.pip_call import Limits, limited_pip, run_pip
 from small_wheels import write_wheel

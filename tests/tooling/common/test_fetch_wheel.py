@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels import download as step
 from mps_build.common.wheels.download import FetchedWheel, fetch_wheel, parse_requirement
 from small_wheels import write_wheel

@@ -10,15 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from mps_build.common.foreground import run_in_foreground
-from mps_build.common.process import Command
+from mps_build.common.process import Command, run_in_foreground
 from processes import environ, wait_until
 
 TOOL = """\
 import sys
 from mps_build.common.process import Command
 from mps_build.common.stopping import signals_raise
-from mps_build.common.foreground import run_in_foreground
+from mps_build.common.process import run_in_foreground
 with signals_raise():
     sys.exit(run_in_foreground(Command(argv=(sys.executable, *sys.argv[1:]))))
 """

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from importlib.metadata import Distribution
+from importlib import metadata
 from pathlib import Path
 
 import pytest
-from mps_build.common import installed
-from mps_build.common.installed import adding, line_that_adds
+from mps_build.common import interpreters
+from mps_build.common.interpreters import adding, line_that_adds
 
 SOURCE = "git+https://example.org/mps-build"
 
@@ -46,15 +46,15 @@ def test_each_kind_of_environment_has_its_own_line(tmp_path: Path, folder: str, 
 def test_the_source_is_the_one_that_it_came_from(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: dict[str, object] | None, source: str
 ) -> None:
-    class Found(Distribution):
+    class Found(metadata.Distribution):
         def read_text(self, filename: str) -> str | None:
             return json.dumps(origin) if origin else None
 
         def locate_file(self, path: object) -> Path:
             raise AssertionError
 
-    monkeypatch.setattr(installed, "in_checkout", lambda: False)
-    monkeypatch.setattr(installed, "distribution", lambda name: Found())
+    monkeypatch.setattr(interpreters, "in_checkout", lambda: False)
+    monkeypatch.setattr(metadata, "distribution", lambda name: Found())
     (tmp_path / "uv-receipt.toml").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
 

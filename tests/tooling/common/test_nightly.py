@@ -12,7 +12,7 @@ from mps_build.commands.shared.wheels import chosen_nightly
 from mps_build.common.errors import BuildEnvironmentError, SourceError, UsageError
 from mps_build.common.wheels import download
 from mps_build.common.wheels.download import MACOS_PLATFORM
-from mps_build.common.wheels.nightly import VARIABLE
+from mps_build.common.wheels.pip_call import VARIABLE
 from mps_build.verify.target import resolve
 from small_wheels import torch_files, write_wheel
 

@@ -105,7 +105,7 @@ def test_the_list_begins_with_what_a_user_can_do_and_ends_with_five_of_the_repos
 
 
 def _ask(name: str, *words: str) -> list[tuple[str, list[str]]]:
-    """Return what a session hands on to another when nox is asked so."""
+    """Return what a session hands on to another when nox is called so."""
     handed: list[tuple[str, list[str]]] = []
     noxfile = _load("-s", name, "--", *words)
 
@@ -146,7 +146,19 @@ def test_a_tier_of_the_tests_is_a_session_with_packages_of_its_own(
     assert f"\n{session} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "word"), [("dev", "lokc"), ("tests", "--tier=slwo")])
+def test_a_word_of_a_users_program_is_no_tier() -> None:
+    assert _load("-s", "shell", "--", "v2.6.0", "--", "tool", "--tier")._CHOSEN is None
+
+
+def test_the_tier_of_torch_runs_each_file_that_skips_without_one(noxfile: types.ModuleType) -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "tooling").rglob("test_*.py")}
+    skipping = {path for path, text in texts.items() if re.search(r"skipif\(not (PYTHON|TORCH)\b", text)}
+
+    assert len(skipping) >= 5
+    assert {path.name for path in skipping if not noxfile._asks_for_torch(path)} == set()
+
+
+@pytest.mark.parametrize(("name", "word"), [("dev", "lokc"), ("tests", "--tier=slwo"), ("tests", "--tier")])
 def test_a_name_that_is_not_there_is_answered_with_those_that_are(
     name: str, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -259,7 +271,7 @@ def _old_python(version: str) -> str:
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.9"])
-def test_an_older_python_is_told_in_one_line_which_one_it_takes(version: str, tmp_path: Path) -> None:
+def test_an_older_python_hears_in_one_line_which_one_it_takes(version: str, tmp_path: Path) -> None:
     (tmp_path / "nox.py").write_text("")  # a nox that offers nothing: the check must come first
     script = f"import runpy; runpy.run_path({str(NOXFILE)!r})"
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}

@@ -15,12 +15,10 @@ import pytest
 from http_servers import TAG, wheel
 from mps_build.cli import main
 from mps_build.common.errors import TreeInUse, UsageError
-from mps_build.common.files import copy_whole, write_whole
+from mps_build.common.files import NotAFile, copy_whole, open_regular, open_to_append, refusal, write_whole
 from mps_build.common.logs.file import read_log_file
-from mps_build.common.opening import NotAFile, open_regular, open_to_append
 from mps_build.common.process import Command, capture, run_logged
 from mps_build.common.workspace import Workspace
-from mps_build.common.writable import refusal
 from mps_build.verify.bisection.state import load_state
 from mps_build.verify.target.wheel import sha256_of
 from processes import LONGEST_SECONDS

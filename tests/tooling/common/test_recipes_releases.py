@@ -23,8 +23,8 @@ from mps_build.common.recipe.catalogue import (
     patches_root,
     recipes_root,
 )
+from mps_build.common.recipe.forms import support_table
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.recipe.support_table import support_table
 from mps_build.wheel_build.patches.file import read_patch
 from packaging.version import Version
 

@@ -7,8 +7,7 @@ import json
 import time
 
 import pytest
-from mps_build.common.scrubbing.identifiers import IDENTIFIERS
-from mps_build.common.scrubbing.identity import Identity
+from mps_build.common.scrubbing.identifiers import IDENTIFIERS, Identity
 from mps_build.common.scrubbing.scrubber import Scrubber
 from mps_build.common.scrubbing.secrets import SECRETS
 from rows import for_each

@@ -79,7 +79,7 @@ from pathlib import Path
 from mps_build import cli
 from mps_build.commands import clean
 from mps_build.common.process import Command
-from mps_build.common.watched import watched
+from mps_build.common.process import watched
 from mps_build.kernels.execution import fork_server
 def work(options, console):
     with watched(Command(argv=(sys.executable, sys.argv[1])), log=Path("log")), fork_server.connect("socket", 60):

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from cheap_calls import CALLS, lay_out
 from mps_build.common.errors import UsageError
-from mps_build.common.faults import machine_fault
-from mps_build.common.home import expanded
+from mps_build.common.files import machine_fault
+from mps_build.common.workspace import expanded
 from processes import SCRIPTS, entry, environ
 
 ODD = os.fsdecode(b"caf\xe9 \xff\x1b[31m|`x")
@@ -210,7 +210,7 @@ def test_a_failing_disk_is_the_hosts_fault(make: Callable[[], Exception], monkey
     def fail() -> None:
         raise make()
 
-    monkeypatch.setattr("mps_build.commands.matrix.all_recipes", fail)
+    monkeypatch.setattr("mps_build.commands.dev.matrix.all_recipes", fail)
 
     assert machine_fault(make()) is not None
     assert cli.main("matrix", []) == 3

@@ -14,8 +14,8 @@ from mps_build.common.errors import UsageError
 from mps_build.common.plain_text import in_code, in_html, in_markdown
 from mps_build.common.process import Captured
 from mps_build.common.records.device_record import write_record
+from mps_build.common.reporting import job_summary
 from mps_build.common.standard_streams import guarded_streams
-from mps_build.common.summary import job_summary
 from mps_build.host.recordings.scrub import left_over, recorded
 from small_records import case, record
 

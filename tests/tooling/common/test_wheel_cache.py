@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 from http_servers import dripping, index_of, served
 from mps_build.common.errors import UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels import download
-from mps_build.common.wheels.cache import WheelCache, file_digest, own_folder
-from mps_build.common.wheels.download import FetchedWheel, fetch_wheel
+from mps_build.common.wheels.download import FetchedWheel, WheelCache, fetch_wheel, file_digest, own_folder
 from processes import LONGEST_SECONDS, environ, wait_until
 from small_wheels import write_wheel
 

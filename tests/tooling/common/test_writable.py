@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.writable import check_writable, refusal
+from mps_build.common.files import check_writable, refusal
 from small_wheels import torch_files, write_wheel
 
 # /proc takes no file from anybody, root included; elsewhere a folder without permissions stands for it.
@@ -78,7 +78,7 @@ def test_what_the_system_refuses_is_the_users_to_mend_and_named(
     places: Path, refuse: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (places / "file").write_text("")
-    monkeypatch.setattr("mps_build.commands.matrix.all_recipes", lambda: refuse(places))
+    monkeypatch.setattr("mps_build.commands.dev.matrix.all_recipes", lambda: refuse(places))
 
     status = main("matrix", ["--json", str(places / "answer.json")])
 

@@ -24,7 +24,7 @@ from mps_build.common import strict_yaml
 from mps_build.common.errors import MpsBuildError
 from mps_build.common.recipe.catalogue import find_recipe, load_recipe, patches_root, recipe_file, recipes_root
 from mps_build.common.recipe.defaults import DEFAULTS
-from mps_build.common.recipe.meaning import as_yaml
+from mps_build.common.recipe.forms import as_yaml
 from mps_build.common.records.benchmark import load_benchmark
 from mps_build.common.records.device_record import load_record
 from mps_build.host.recordings.recording import load_recording

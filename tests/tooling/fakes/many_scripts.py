@@ -63,7 +63,7 @@ def one_job(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the job with its script, the four ends of it, and the seconds that this took."""
     began = time.monotonic()
     out, file = folder / "found.json", str(folder / "script.py")
-    arguments = [job["case"], "--file", job["file"], "--device", "cpu", "--plant", job["fault"], "--said", job["case"]]
+    arguments = [job["case"], "--file", job["file"], "--device", "cpu", "--inject", job["fault"], "--said", job["case"]]
     status, said = in_fork(lambda: reduced([*arguments, "--seconds", "10", "--output", str(out)]))
     if status != 0:
         return {**job, "refused": f"{status} {said}"}
@@ -79,7 +79,7 @@ def one_job(job: dict[str, Any], folder: Path) -> dict[str, Any]:
 def ends_of(file: str, fault: str) -> list[Any]:
     """Return a script's statuses: right, wrong with the fault, and what it printed then."""
     clean = in_fork(as_script(file, "--device", "cpu"))
-    injected = in_fork(as_script(file, "--device", "cpu", "--plant", fault))
+    injected = in_fork(as_script(file, "--device", "cpu", "--inject", fault))
     return [clean[0], injected[0], clean[1][-300:] + injected[1][-300:]]
 
 

@@ -10,7 +10,7 @@ from mps_build.wheel_build.mm.tree import MpsTree
 from mps_build.wheel_build.objc import write_frameworks
 
 OPS = "native/mps/operations/"
-PLANTS: tuple[tuple[str, str, str, str, str], ...] = (
+FAULTS: tuple[tuple[str, str, str, str, str], ...] = (
     (
         "selector part misspelt",
         OPS + "UnaryOps.mm",

@@ -10,7 +10,7 @@ import pytest
 from macs import specimens
 from mps_build.cli import main
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.scrubbing.identity import Identity
+from mps_build.common.scrubbing.identifiers import Identity
 from mps_build.host.recordings.adoption import adopt as read_recording
 from mps_build.host.recordings.adoption import expectation_of, recording_in
 from mps_build.host.recordings.scrub import left_over, scrub

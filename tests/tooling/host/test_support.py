@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mps_build import cli
-from mps_build.common.scrubbing.identity import Identity
+from mps_build.common.scrubbing.identifiers import Identity
 from mps_build.common.scrubbing.scrubber import Scrubber
 from mps_build.host.support import Bundle, collect, write_bundle
 

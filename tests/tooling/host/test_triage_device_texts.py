@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mps_build.common.mps_floors import macos_floor
+from mps_build.common.known_issues import macos_floor
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.host.triage import classify_device_text
 from mps_build.host.triage.device_texts import real_floor

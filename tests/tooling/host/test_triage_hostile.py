@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import pkgutil
 import random
 import re
 import subprocess
@@ -17,9 +18,10 @@ from typing import Any
 import pytest
 from hostile_logs import COLLECTORS, attacks
 from mps_build.cli import main
-from mps_build.common import strict_yaml
-from mps_build.common.logs import thinning
-from mps_build.common.logs.thinning import WHOLE, thin, thin_text
+from mps_build.common import cmake_summary, logs, strict_yaml
+from mps_build.common.logs import file
+from mps_build.common.logs.file import WHOLE, thin, thin_text
+from mps_build.host import triage
 from mps_build.host.triage import classify_device_text, explain
 from mps_build.host.triage.device_texts import load_table
 from mps_build.host.triage.rules import load_catalogue
@@ -27,12 +29,6 @@ from mps_build.host.triage.tools.read import read_tool_output
 
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests" / "recorded"
-READERS = (
-    *("host.triage.words", "host.triage.log", "host.triage.matching", "host.triage.device_texts"),
-    *("host.triage.printed", "host.triage.first_error", "host.triage.diagnosis"),
-    *("common.logs.escapes", "common.logs.relays", "common.logs.wrapped", "common.cmake_summary"),
-    *("host.triage.tools.ccache", "host.triage.tools.sccache", "host.triage.tools.ninja", "host.triage.tools.packing"),
-)
 # Looked for anywhere; the others are matched where a line begins.
 SEARCHED = frozenset(
     [
@@ -79,12 +75,13 @@ def _table_patterns() -> list[re.Pattern[str]]:
 
 
 def _reader_patterns() -> list[tuple[str, re.Pattern[str]]]:
-    modules = [importlib.import_module(f"mps_build.{name}") for name in READERS]
+    found = [module for each in (triage, logs) for module in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")]
+    modules = [cmake_summary, *(importlib.import_module(module.name) for module in found)]
     return [
         (f"{module.__name__}.{name}", value)
         for module in modules
         for name, value in vars(module).items()
-        if isinstance(value, re.Pattern)
+        if isinstance(value, re.Pattern) and isinstance(value.pattern, str)
     ]
 
 
@@ -201,7 +198,7 @@ def test_a_thinned_log_has_as_many_lines_however_it_comes_and_trouble_keeps_its_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in {"WHOLE": 3000, "_HEAD": 400, "_TAIL": 900, "_AROUND": 4}.items():
-        monkeypatch.setattr(thinning, name, value)
+        monkeypatch.setattr(file, name, value)
     words = [b"Building x", b"not found", b"", b"x" * 30, b"denied", b"y\rz"]
     chance = random.Random(5)
     for _ in range(300):

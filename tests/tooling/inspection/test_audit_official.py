@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels.download import fetch_wheel
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.audit import Audit, audit_wheel

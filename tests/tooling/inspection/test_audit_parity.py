@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mps_build import cli
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.inspection.audit.parity import Parity, compare_wheels
 from small_wheels import macho, metallib, torch_cpu, torch_files, write_wheel
 

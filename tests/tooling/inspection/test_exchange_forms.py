@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 from mps_build.cli import main
-from mps_build.common.sarif import SarifResult, sarif
+from mps_build.common.exchange import SarifResult, sarif
 from mps_build.kernels.report import exchange
 from small_wheels import torch_files, write_wheel
 

@@ -106,7 +106,7 @@ def test_a_contract_launches_its_kernel_with_arguments_that_fit(release: str, na
 def _check_grows(growth: Growth, step: Step) -> None:
     """What a binder says of growth names memory and constants of its launch, and numbers that are within them."""
     memory = memory_of(step)
-    assert {*growth.bytes, *growth.values, *growth.results} <= set(memory)
+    assert {*growth.bytes, *growth.stretched, *growth.values, *growth.results} <= set(memory)
     for key, words in growth.words.items():
         assert all(at + size <= len(step.arguments[key]) for at, size, _ in words), key  # type: ignore[arg-type]
     for key, words in {**growth.values, **growth.results}.items():
@@ -164,7 +164,7 @@ def _key(argument: Argument, step: Step) -> str | int:
 
 
 def test_a_form_that_casts_complex_numbers_is_launched_in_quick_too() -> None:
-    """Of the types that it can write, every third is asked: of those of complex numbers there are two."""
+    """Of the types that it can write, every third is tested: of those of complex numbers there are two."""
     release = next(each for each, names in RECORDED["chosen"].items() if "copy_neg_dense_castout_ilp_short" in names)
     kernels = {
         kernel.name.replace("short", "float2"): _of_complex(kernel)
@@ -340,19 +340,19 @@ def _grid_fields() -> list[Field]:
 @pytest.mark.parametrize(
     ("name", "modes", "dimensions"), [("grid_sampler_float", 4, 3), ("grid_sampler_2d_float", 9, 2)]
 )
-def test_a_sampler_whose_mode_is_a_parameter_is_asked_in_each_mode(name: str, modes: int, dimensions: int) -> None:
+def test_a_sampler_whose_mode_is_a_parameter_is_launched_in_each_mode(name: str, modes: int, dimensions: int) -> None:
     buffers = [_made(number, each, "float") for number, each in enumerate(("output", "input", "grid"))]
     programs = _launches(name, [*buffers, _made(3, "params", "GridSamplerParams", _grid_fields())])
 
-    asked = set()
+    launched = set()
     for program in programs:
         (check,) = program.checks
         assert isinstance(check, Reference)
         params = program.steps[0].arguments["params"]
         assert isinstance(params, bytes)
         assert params[0] == dimensions
-        asked.add((params[124], params[128], check.inputs["mode"], check.inputs["pad"]))
-    assert len(asked) == modes == len({each[:2] for each in asked})
+        launched.add((params[124], params[128], check.inputs["mode"], check.inputs["pad"]))
+    assert len(launched) == modes == len({each[:2] for each in launched})
 
 
 def test_attention_in_blocks_has_one_whole_block_of_queries() -> None:

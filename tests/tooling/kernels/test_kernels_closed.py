@@ -34,7 +34,7 @@ LENGTHS = struct.Struct("<IQ")
 
 
 class Fake:
-    """A server whose one child says what it is told to, whatever it is asked."""
+    """A server whose one child says what it is to say, whatever the request."""
 
     def __init__(self, folder: Path, answers: list[bytes], *, then: Callable[[], None] | None = None) -> None:
         self.path = folder / "fake"
@@ -130,7 +130,7 @@ def test_what_is_no_answer_ends_the_process_and_is_a_crash(lying: Callable[..., 
         (lambda: None, "exit 0"),
     ],
 )
-def test_the_status_of_a_process_is_asked_of_the_one_that_started_it(
+def test_the_status_of_a_process_comes_from_the_one_that_started_it(
     lying: Callable[..., Path], then: Callable[[], None], said: str
 ) -> None:
     with pytest.raises(Ended, match=f"its process ended by {said}"):
@@ -190,7 +190,7 @@ def _is_connected(number: int) -> bool:
     ("failed", "error"),
     [("malformed", Malformed), ("binding", WrongBinding), ("memory", Ended), ("fault", OurFault)],
 )
-def test_what_it_says_went_wrong_is_told_apart(lying: Callable[..., Path], failed: str, error: type[Exception]) -> None:
+def test_what_it_says_went_wrong_is_kept_apart(lying: Callable[..., Path], failed: str, error: type[Exception]) -> None:
     with pytest.raises(error, match="so it is"):
         Reader(lying(frame({"failed": failed, "text": "so it is"}))).addressing(b"")
 
@@ -294,24 +294,24 @@ def test_what_is_as_after_the_first_run_is_not_sent_again(
 ) -> None:
     assert isinstance(GOOD, Code)
     said = frame({}), frame(ran(), b"abcdefgh"), frame({**ran(), **parts}, data)
-    machine, asked = Machine(lying(*said), None, {"doubled": GOOD}), program()
-    machine.run(asked)
+    machine, given = Machine(lying(*said), None, {"doubled": GOOD}), program()
+    machine.run(given)
 
     if out is None:
         with pytest.raises(BadReport):
-            machine.run(asked)
+            machine.run(given)
     else:
-        assert machine.run(asked).contents[id(asked.steps[0].arguments["out"])] == out
+        assert machine.run(given).contents[id(given.steps[0].arguments["out"])] == out
 
 
 def test_a_right_report_is_taken(lying: Callable[..., Path]) -> None:
     assert isinstance(GOOD, Code)
     machine = Machine(lying(frame({}), frame(ran(), b"abcdefgh")), None, {"doubled": GOOD})
 
-    found = machine.run(asked := program())
+    found = machine.run(given := program())
 
     assert found.troubles == []
-    assert found.contents[id(asked.steps[0].arguments["out"])] == b"abcdefgh"
+    assert found.contents[id(given.steps[0].arguments["out"])] == b"abcdefgh"
 
 
 def test_a_server_that_cannot_begin_says_why(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_a_server_that_cannot_begin_says_why(tmp_path: Path) -> None:
             module.connected(path, 5)
 
 
-def test_many_children_are_told_apart_and_none_is_left(lying: Callable[..., Path]) -> None:
+def test_many_children_are_kept_apart_and_none_is_left(lying: Callable[..., Path]) -> None:
     path = lying(frame({**READ, "narrow": ["mine"]}))
     found: list[list[str]] = []
 
@@ -352,7 +352,7 @@ def test_many_children_are_told_apart_and_none_is_left(lying: Callable[..., Path
 # What is kept on disk
 
 
-def test_a_request_holds_what_was_asked_and_nothing_is_read_back_by_pickle() -> None:
+def test_a_request_holds_what_was_given_and_nothing_is_read_back_by_pickle() -> None:
     """pickle goes one way alone, to the closed process: what comes from there is read by pydantic."""
     source = Path(module.__file__).read_text(encoding="utf-8")
 

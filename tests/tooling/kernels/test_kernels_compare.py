@@ -16,7 +16,7 @@ def _abs(x: Any) -> Any:
     return torch.abs(x)
 
 
-def _asked(got: Any, masks: dict[str, Any], **inputs: Any) -> Any:
+def _compared(got: Any, masks: dict[str, Any], **inputs: Any) -> Any:
     return compare.compare(_abs, inputs, got, {"name": "abs", "masks": masks}, {"ulp": 1})
 
 
@@ -25,10 +25,10 @@ def test_wrong_numbers_that_an_issue_explains_are_named() -> None:
     got = torch.tensor([1.0, 2.0, 0.0, 4.0])
     nan = {"nan": lambda x, **_: torch.isnan(x)}
 
-    assert _asked(got, nan, x=x)["explained"] == ["nan"]
-    assert _asked(got, {}, x=x)["explained"] == []
+    assert _compared(got, nan, x=x)["explained"] == ["nan"]
+    assert _compared(got, {}, x=x)["explained"] == []
 
-    beside = _asked(torch.tensor([1.5, 2.0, 0.0, 4.0]), nan, x=x)
+    beside = _compared(torch.tensor([1.5, 2.0, 0.0, 4.0]), nan, x=x)
     assert (beside["explained"], beside["wrong"], beside["index"]) == ([], 1, 0)
 
 
@@ -36,9 +36,9 @@ def test_wrong_whole_numbers_that_an_issue_explains_are_named() -> None:
     x = torch.tensor([-128, -5, 7], dtype=torch.int8)
     least = {"least": lambda want, largest, **_: want == -largest - 1}
 
-    assert _asked(torch.tensor([127, 5, 7], dtype=torch.int8), least, x=x)["explained"] == ["least"]
+    assert _compared(torch.tensor([127, 5, 7], dtype=torch.int8), least, x=x)["explained"] == ["least"]
 
-    beside = _asked(torch.tensor([127, 4, 7], dtype=torch.int8), least, x=x)
+    beside = _compared(torch.tensor([127, 4, 7], dtype=torch.int8), least, x=x)
     assert (beside["explained"], beside["wrong"], beside["index"]) == ([], 1, 1)
 
 
@@ -47,7 +47,7 @@ def test_an_error_without_bound_is_in_the_profile() -> None:
     got = torch.abs(x)
     got[1500] = float("inf")
 
-    assert max(_asked(got, {}, x=x)["profile"]) == 1e300
+    assert max(_compared(got, {}, x=x)["profile"]) == 1e300
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,6 @@ def test_the_element_that_is_shown_has_the_most_ordinary_inputs(x: list[float], 
     if shown == 1:
         got[0] = torch.inf
 
-    found = _asked(got, {}, x=given)
+    found = _compared(got, {}, x=given)
 
     assert (found["index"], found["inputs"]["x"]) == (shown, repr(given[shown].item()))

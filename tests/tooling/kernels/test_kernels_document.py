@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mps_build.commands import verify_kernels
 from mps_build.common.console import Console
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.kernels.execution.verify_all import KernelRow
 from mps_build.kernels.report import document
 

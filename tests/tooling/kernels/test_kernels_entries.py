@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-from mps_build.commands.shared.find_wheel import find_wheel
+from mps_build.commands.shared.wheels import find_wheel
 from mps_build.common.console import Console
 from mps_build.common.workspace import cache_folder
 from mps_build.kernels.code.compiled import ROW, Code
@@ -125,7 +125,7 @@ _SPELT = [
 _WORDS = {"uint": "i32", "ushort": "i16", "ulong": "i64"}
 
 
-def _told(kind: str, type_name: str) -> str:
+def _places(kind: str, type_name: str) -> str:
     """out[the thread's number in the grid][c] = component c of a built-in"""
     scalar, count = (type_name[:-1], int(type_name[-1])) if type_name[-1].isdigit() else (type_name, 1)
     word = _WORDS[scalar]
@@ -148,24 +148,24 @@ def _told(kind: str, type_name: str) -> str:
     arguments = [buffer(0, "out", "long"), builtin(1, GRID, "uint3"), builtin(2, "threads_per_grid", "uint3")]
     arguments.append(builtin(3, kind, type_name))
     parameters = f"ptr addrspace(1) %out, <3 x i32> %at, <3 x i32> %all, {kinds} %b"
-    return air("told", parameters, "\n".join([*lines, "  ret void"]), arguments)
+    return air("places", parameters, "\n".join([*lines, "  ret void"]), arguments)
 
 
 _GRIDS = (((5, 7, 3), (4, 2, 2)), ((100, 3, 1), (64, 1, 1)), ((70, 1, 1), (70, 1, 1)))
 
 
-def test_every_thread_of_a_row_is_told_its_own_place() -> None:
+def test_every_thread_of_a_row_is_given_its_own_place() -> None:
     different = 0
     for kind, type_name in _SPELT:
-        devices = _devices(_told(kind, type_name), "told")
+        devices = _devices(_places(kind, type_name), "places")
         for grid, group in _GRIDS:
             out = output_buffer(grid[0] * grid[1] * grid[2] * 32)
-            plain, rows = _run(devices, "told", {"out": out}, grid, group)
+            plain, rows = _run(devices, "places", {"out": out}, grid, group)
 
             assert rows.troubles == plain.troubles == [], (kind, type_name, grid)
             assert rows.contents == plain.contents, (kind, type_name, grid)
             different += len(set(struct.iter_unpack("<4q", rows.contents[id(out)]))) > 1
-    assert different >= 30  # else places that are never told would be equal too
+    assert different >= 30  # else places that are never given would be equal too
 
 
 def _counted() -> str:
@@ -227,7 +227,7 @@ def test_the_thread_of_a_row_that_faults_is_named(elements: int) -> None:
 
 
 def test_a_fault_that_its_row_has_undone_is_still_one_and_names_the_rows_first_thread() -> None:
-    """in[i] says where to write, and is cleared before: when the row is asked again, nothing is wrong any more."""
+    """in[i] says where to write, and is cleared before: when the row runs again, nothing is wrong any more."""
     body = """
   %j = zext i32 %i to i64
   %p = getelementptr i32, ptr addrspace(1) %in, i64 %j

@@ -66,7 +66,7 @@ def rule(monkeypatch: pytest.MonkeyPatch) -> list[Rule | None]:
     return found
 
 
-def asked(index: str, host: HostCode = UNGUARDED) -> Verdict:
+def verdict_of(index: str, host: HostCode = UNGUARDED) -> Verdict:
     """Return what --large says of a form of one element a thread."""
     name = "good_dense_scalar_float_float"
     texts = {name: text_of(name, index), "good_dense_float_float": text_of("good_dense_float_float", WIDE, numel=True)}
@@ -95,7 +95,7 @@ def test_it_is_seen_in_a_helper_too() -> None:
 
 
 def test_wide_arithmetic_is_cleared_without_a_run() -> None:
-    assert asked(WIDE).outcome == "passed"
+    assert verdict_of(WIDE).outcome == "passed"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_wide_arithmetic_is_cleared_without_a_run() -> None:
 def test_a_host_without_its_guard_makes_an_index_that_wraps_a_finding_with_its_call(
     index: str, outcome: str, limit: str, right: str
 ) -> None:
-    found = asked(index)
+    found = verdict_of(index)
 
     assert (found.outcome, limit in found.reason.partition("; not ")[2]) == (outcome, True)
     assert right in found.reason.partition("; not ")[0]
@@ -118,7 +118,7 @@ def test_a_host_without_its_guard_makes_an_index_that_wraps_a_finding_with_its_c
 
 @pytest.mark.parametrize("index", [NARROW, SIGNED])
 def test_a_host_that_cuts_makes_it_none(index: str) -> None:
-    found = asked(index, CUT)
+    found = verdict_of(index, CUT)
 
     assert found.outcome == "passed"
     assert "torch launches it in parts (with_32bit_indexing)" in found.reason
@@ -132,12 +132,12 @@ def test_the_guard_counts_only_if_the_data_states_it_and_the_wheel_asks_it(
 ) -> None:
     rule[0] = changed(asks=asks)
 
-    assert asked(SIGNED, CUT).outcome == ("passed" if asks else "out_of_bounds")
+    assert verdict_of(SIGNED, CUT).outcome == ("passed" if asks else "out_of_bounds")
 
 
 def test_where_no_rule_speaks_a_failure_stays_a_candidate(rule: list[Rule | None]) -> None:
     rule[0] = None
-    found = asked(SIGNED)
+    found = verdict_of(SIGNED)
 
     assert (found.outcome, found.where["rank"]) == ("overflow_candidate", module.RANKS[0])
     assert "call" not in found.inputs
@@ -146,11 +146,11 @@ def test_where_no_rule_speaks_a_failure_stays_a_candidate(rule: list[Rule | None
 def test_where_the_host_may_choose_another_form_a_failure_stays_a_candidate(rule: list[Rule | None]) -> None:
     rule[0] = changed(chooses="the length decides")
 
-    assert asked(SIGNED).outcome == "overflow_candidate"
+    assert verdict_of(SIGNED).outcome == "overflow_candidate"
 
 
 def test_where_the_wheel_does_not_name_the_host_function_a_failure_stays_a_candidate() -> None:
-    found = asked(SIGNED, HostCode(calls={}))
+    found = verdict_of(SIGNED, HostCode(calls={}))
 
     assert found.outcome == "overflow_candidate"
     assert "does not name launch" in found.reason
@@ -158,15 +158,15 @@ def test_where_the_wheel_does_not_name_the_host_function_a_failure_stays_a_candi
 
 def test_a_comparison_that_no_rule_states_leaves_it_open(rule: list[Rule | None]) -> None:
     host = HostCode(calls={"launch": {"2**31": 0}})
-    first = asked(SIGNED, host).outcome
+    first = verdict_of(SIGNED, host).outcome
     rule[0] = changed(compares="the number of threads, which it launches in parts")
 
-    assert (first, asked(SIGNED, host).outcome) == ("overflow_candidate", "out_of_bounds")
+    assert (first, verdict_of(SIGNED, host).outcome) == ("overflow_candidate", "out_of_bounds")
 
 
 def test_gigabytes_of_tensor_take_little_memory() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    asked(NARROW)
+    verdict_of(NARROW)
 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
 
@@ -177,7 +177,7 @@ def test_a_case_that_cannot_be_made_large_is_no_finding(monkeypatch: pytest.Monk
     odd = "  %h = lshr i32 %i, 19\n  %k = mul i32 %h, 64\n  %s = shl i32 %i, 2\n"
     odd += "  %w = add i32 %s, %k\n  %j = zext i32 %w to i64"
 
-    found = asked(odd)
+    found = verdict_of(odd)
 
     assert found.outcome == "overflow_candidate"
     assert "become large only up to a size" in found.reason
@@ -260,18 +260,18 @@ def stride_cases(kernel: Kernel, _: Case) -> Iterator[Program]:
 
 
 def tried(
-    monkeypatch: pytest.MonkeyPatch, text: str, cases: object, asked_ways: Sequence[str]
+    monkeypatch: pytest.MonkeyPatch, text: str, cases: object, tested_ways: Sequence[str]
 ) -> tuple[Verdict, list[tuple[int, str]]]:
-    """Return what --large says of a kernel of the test's own contract, asked in these ways alone, and which worked."""
+    """Return what --large says of a kernel of the test's own contract, tested in these ways alone, and which worked."""
     monkeypatch.setattr(moves, "find_binder", lambda _: cases)
-    monkeypatch.setattr(moves, "WAYS", tuple(asked_ways))
+    monkeypatch.setattr(moves, "WAYS", tuple(tested_ways))
     code = compiled(text)
     assert isinstance(code, Code)
     name = code.metadata.function
     kernel = Kernel(name=name, metadata=code.metadata, contract=contract())
     case = Case(values=Values(0, name), kernels={}, references={})
     known = moves.Ways()
-    narrow = ["mul i32 %a, %b"]  # what is tried is asked of the wide kernels too
+    narrow = ["mul i32 %a, %b"]  # what is tried is tested of the wide kernels too
     verdict = module.examine_large(kernel, case, device({name: code}), narrow, UNGUARDED, known)
     return verdict, known.found.get("own", [])
 

@@ -1,4 +1,4 @@
-"""The judge: torch on the CPU, in a process of its own, asked over a socket. Needs an interpreter with torch."""
+"""The judge: torch on the CPU, in a process of its own, connected by a socket. Needs an interpreter with torch."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def raw(judge: Judge, text: bytes, data: bytes = b"") -> dict[str, Any]:
 def question(**parts: Any) -> dict[str, Any]:
     """Return the question whether [1.0] is the absolute value of [1.0], with other parts."""
     view = {"buffer": 0, "dtype": "float32", "shape": [1], "strides": [1], "offset": 0}
-    asked = {
+    question = {
         "name": "abs",
         "got": view,
         "inputs": [{"view": view}],
@@ -102,7 +102,7 @@ def question(**parts: Any) -> dict[str, Any]:
         "known": [],
         "sizes": [4],
     }
-    return {**asked, **parts}
+    return {**question, **parts}
 
 
 ONE = struct.pack("<f", 1.0)

@@ -1,4 +1,4 @@
-"""Known issues by value, types that a kernel's own code knows, and the rules that plant faults."""
+"""Known issues by value, types that a kernel's own code knows, and the rules that inject faults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_the_judge_did_not_explain_is_a_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("explained", "is_planted", "outcome"),
+    ("explained", "has_fault", "outcome"),
     [
         (["maximum-drops-nan"], False, "known"),
         (["maximum-drops-nan"], True, "known"),
@@ -55,14 +55,14 @@ def test_what_the_judge_did_not_explain_is_a_finding() -> None:
     ],
 )
 def test_a_kernel_is_known_when_its_release_has_all_that_explains_it(
-    explained: list[str], is_planted: bool, outcome: str
+    explained: list[str], has_fault: bool, outcome: str
 ) -> None:
     row = verify_all.KernelRow(
         name="maximum_dense_float_float", library="metal_basic", body="", outcome="wrong", family="", operator="",
         reason="r", is_compiled=True, verdict={"explained": explained},
     )  # fmt: skip
 
-    (resolved,) = verify_all._resolved([row], "2.11.0", is_planted=is_planted)
+    (resolved,) = verify_all._resolved([row], "2.11.0", has_fault=has_fault)
 
     assert resolved.outcome == outcome
 
@@ -85,7 +85,7 @@ def test_each_rule_changes_its_one_line_inside_a_function(kind: str) -> None:
     faults = [each for each in kernel_faults.faults_of(text) if each.kind == kind]
 
     assert [each.line for each in faults] == [2]
-    before, after = text.splitlines(), kernel_faults.plant(text, faults[0])
+    before, after = text.splitlines(), kernel_faults.inject(text, faults[0])
     assert _LINES[kind] in after
     assert after.splitlines()[:2] == before[:2]
     assert after.splitlines()[-2:] == before[-2:]

@@ -60,7 +60,7 @@ def rows_cases(kernel: Kernel, _: Case) -> Iterator[Program]:
     yield Program(label="5 rows of 4", steps=[step], checks=[])
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, rule: Rule, host: HostCode = UNGUARDED, **found: str) -> Verdict:
+def verdict_of(monkeypatch: pytest.MonkeyPatch, rule: Rule, host: HostCode = UNGUARDED, **found: str) -> Verdict:
     """Return what --large says of the kernel under a rule."""
     monkeypatch.setattr(moves, "find_binder", lambda _: rows_cases)
     monkeypatch.setattr(large_host, "rule_of", lambda *_: rule)
@@ -87,7 +87,7 @@ ONLY: Mapping[str, object] = {"asks": (), "ways": ("stretched",)}
 def test_a_failure_is_a_finding_only_in_a_launch_that_the_condition_allows(
     monkeypatch: pytest.MonkeyPatch, when: str, outcome: str
 ) -> None:
-    found = asked(monkeypatch, changed(**ONLY, when=when), threads=str(1 << 40))
+    found = verdict_of(monkeypatch, changed(**ONLY, when=when), threads=str(1 << 40))
 
     assert found.outcome == outcome
     assert ("call" in found.inputs) == (outcome != "overflow_candidate")
@@ -96,7 +96,7 @@ def test_a_failure_is_a_finding_only_in_a_launch_that_the_condition_allows(
 
 def test_a_call_has_the_numbers_of_the_launch_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = changed(**ONLY, when="length >= 4", call="torch.sort of ({groups[0]}, {length})")
-    call = asked(monkeypatch, rule).inputs["call"]
+    call = verdict_of(monkeypatch, rule).inputs["call"]
 
     rows, length = map(int, re.findall(r"\d+", str(call)))
     assert rows == ROWS
@@ -104,7 +104,7 @@ def test_a_call_has_the_numbers_of_the_launch_that_failed(monkeypatch: pytest.Mo
 
 
 def test_what_is_never_launched_cannot_fail_and_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = asked(monkeypatch, changed(never="another kernel does it"))
+    found = verdict_of(monkeypatch, changed(never="another kernel does it"))
 
     assert (found.outcome, found.reason) == ("passed", "torch launches it for no tensor: another kernel does it")
 
@@ -114,14 +114,14 @@ def test_a_kernel_that_the_host_code_does_not_name_is_never_launched(monkeypatch
     named = HostCode(calls={"launch": {}}, texts=frozenset({"applyRows"}))
     unread = HostCode(calls={}, reason="it holds no library")
 
-    found = asked(monkeypatch, rule)
+    found = verdict_of(monkeypatch, rule)
 
     assert (found.outcome, found.reason) == (
         "passed",
         "torch launches it for no tensor: the wheel's host code holds no applyRows",
     )
-    assert asked(monkeypatch, rule, named).outcome != "passed"
-    assert asked(monkeypatch, rule, unread).outcome != "passed"
+    assert verdict_of(monkeypatch, rule, named).outcome != "passed"
+    assert verdict_of(monkeypatch, rule, unread).outcome != "passed"
 
 
 @pytest.mark.parametrize("fields", [{"never": "another does it"}, {"when": "length <= 65536"}])
@@ -131,12 +131,12 @@ def test_a_rule_that_was_read_of_other_host_code_says_nothing(
     rule = changed(**ONLY, **fields, held="sort_{}")
     here = HostCode(calls={"launch": {}}, texts=frozenset({"sort_{}"}))
 
-    assert "read of" in asked(monkeypatch, rule).reason
-    assert "read of" not in asked(monkeypatch, rule, here).reason
+    assert "read of" in verdict_of(monkeypatch, rule).reason
+    assert "read of" not in verdict_of(monkeypatch, rule, here).reason
 
 
 def test_a_case_that_becomes_large_only_elsewhere_is_counted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = asked(monkeypatch, changed(**ONLY, when="length == 4"))
+    found = verdict_of(monkeypatch, changed(**ONLY, when="length == 4"))
 
     assert found.where["rank"] == "its cases become large only where torch launches another kernel"
 
@@ -145,11 +145,11 @@ def test_a_case_that_becomes_large_only_elsewhere_is_counted_by_itself(monkeypat
 def test_what_cannot_be_made_large_is_clear_where_the_host_cuts_every_tensor(
     monkeypatch: pytest.MonkeyPatch, host: HostCode, outcome: str
 ) -> None:
-    found = asked(monkeypatch, changed(ways=("z",)), host)  # there is one threadgroup along z
+    found = verdict_of(monkeypatch, changed(ways=("z",)), host)  # there is one threadgroup along z
 
     assert found.outcome == outcome
     part = changed(asks=(Ask(guard="with_32bit_indexing", then="cuts", of=("data",)),), ways=("z",))
-    assert asked(monkeypatch, part, CUT).outcome == "overflow_candidate"
+    assert verdict_of(monkeypatch, part, CUT).outcome == "overflow_candidate"
 
 
 def test_the_limit_of_a_twin_counts_where_the_library_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

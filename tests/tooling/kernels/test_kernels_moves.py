@@ -44,11 +44,13 @@ NARROW = "  %p = shl i32 %s, 2\n  %a = add i32 %p, %i\n  %j = sext i32 %a to i64
 WIDE = "  %u = zext i32 %s to i64\n  %p = shl i64 %u, 2\n  %m = zext i32 %i to i64\n  %j = add i64 %p, %m"
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, text: str, step: Step, growth: Growth | None) -> Verdict:
+def verdict_of(
+    monkeypatch: pytest.MonkeyPatch, text: str, step: Step, growth: Growth | None, when: str = ""
+) -> Verdict:
     """Return what --large says of a kernel with one case."""
     program = Program(label="a case", steps=[step], checks=[], growth=growth)
     monkeypatch.setattr(moves, "find_binder", lambda _: lambda *_: iter([program]))
-    monkeypatch.setattr(large_host, "rule_of", lambda *_: changed(asks=(), call="torch.good()"))
+    monkeypatch.setattr(large_host, "rule_of", lambda *_: changed(asks=(), call="torch.good()", when=when))
     code = compiled(text)
     assert isinstance(code, Code)
     kernel = Kernel(name=step.kernel, metadata=code.metadata, contract=contract())
@@ -101,7 +103,7 @@ ROWS = Growth(
 def test_numbers_that_count_up_in_a_buffer_and_in_a_result_are_stated(
     monkeypatch: pytest.MonkeyPatch, product: str, outcome: str
 ) -> None:
-    found = asked(monkeypatch, *rows_by_counter(product), ROWS)
+    found = verdict_of(monkeypatch, *rows_by_counter(product), ROWS)
 
     assert found.outcome == outcome
     assert ("across 2**31 elements" in found.reason) == (outcome != "passed")
@@ -120,9 +122,59 @@ def test_numbers_that_count_up_in_a_buffer_and_in_a_result_are_stated(
 def test_what_is_not_stated_or_stated_wrongly_shows_nothing(
     monkeypatch: pytest.MonkeyPatch, growth: Growth | None
 ) -> None:
-    found = asked(monkeypatch, *rows_by_counter(NARROW), growth)
+    found = verdict_of(monkeypatch, *rows_by_counter(NARROW), growth)
 
     assert found.where["rank"] == "none of its cases becomes large"
+
+
+@pytest.mark.parametrize(("wide", "outcome"), [(True, "passed"), (False, "wrong")])
+def test_a_matrix_with_more_columns_has_rows_further_on_and_further_apart(
+    monkeypatch: pytest.MonkeyPatch, wide: bool, outcome: str
+) -> None:
+    """Each of two rows is the weights doubled; offsets wrap at 2**32 bytes, where the result has 2**31 elements."""
+    offset = (
+        "  %b = zext i32 %i to i64"
+        if wide
+        else "  %c = shl i32 %i, 2\n  %d = zext i32 %c to i64\n  %b = lshr i64 %d, 2"
+    )
+    body = f"""
+  %n = load i32, ptr addrspace(2) %columns, align 4
+{offset}
+  %f = getelementptr float, ptr addrspace(1) %in, i64 %b
+  %y = load float, ptr addrspace(1) %f, align 4
+  %z = fadd float %y, %y
+  %m = zext i32 %i to i64
+  %o = getelementptr float, ptr addrspace(1) %out, i64 %m
+  store float %z, ptr addrspace(1) %o, align 4
+  %w = zext i32 %n to i64
+  %q = getelementptr float, ptr addrspace(1) %o, i64 %w
+  store float %z, ptr addrspace(1) %q, align 4
+  ret void"""
+    arguments = [
+        buffer(0, "output"),
+        buffer(1, "input", access="read"),
+        buffer(2, "columns", "uint", access="read", space=2),
+        builtin(3, GRID),
+    ]
+    parameters = "ptr addrspace(1) %out, ptr addrspace(1) %in, ptr addrspace(2) %columns, i32 %i"
+    text = air("columns", parameters, body, arguments)
+    values: dict[str | int, Value] = {
+        "output": output_buffer(2 * len(FLOATS)), "input": input_buffer(FLOATS), "columns": struct.pack("<I", ROW)
+    }  # fmt: skip
+    more = 4 * ROW
+    growth = Growth(
+        groups=1,
+        bytes={"output": more, "input": more},
+        stretched={"output": (more, more)},
+        words={"columns": ((0, 4, ROW),)},
+    )
+
+    found = verdict_of(monkeypatch, text, launch("columns", values), growth, when="columns > 0")
+    unstretched = verdict_of(monkeypatch, text, launch("columns", values), replace(growth, stretched={}))
+
+    assert found.outcome == outcome
+    assert "across 2**31 elements of output" in found.reason or outcome == "passed"
+    assert unstretched.where["rank"] == "none of its cases becomes large"
 
 
 @pytest.mark.parametrize(("wide", "outcome"), [(True, "passed"), (False, "out_of_bounds")])
@@ -152,7 +204,7 @@ def test_tensors_behind_a_table_of_addresses_grow(monkeypatch: pytest.MonkeyPatc
     table = Addresses(data=bytes(8), places={0: inout_buffer(FLOATS)})
     growth = Growth(bytes={"table+0": 4 * ROW}, words={"chunk": NUMBER})
 
-    found = asked(monkeypatch, text, launch("chunks", {"table": table, "chunk": bytes(4)}), growth)
+    found = verdict_of(monkeypatch, text, launch("chunks", {"table": table, "chunk": bytes(4)}), growth)
 
     assert found.outcome == outcome
     assert "2**31 bytes of table" in found.reason or outcome == "passed"
@@ -204,7 +256,7 @@ AROUND = Growth(
 @pytest.mark.parametrize(
     ("width", "last", "outcome"),
     [(16, 16383, "timeout"), (20, 16383, "passed"), (16, 17000, "passed")],
-    ids=["wraps", "does not", "more than twice as many steps"],
+    ids=["wraps", "does not", "more than two times as many steps"],
 )
 def test_a_loop_that_ends_for_half_as_many_numbers_and_then_never_is_a_finding(
     monkeypatch: pytest.MonkeyPatch, width: int, last: int, outcome: str
@@ -213,7 +265,7 @@ def test_a_loop_that_ends_for_half_as_many_numbers_and_then_never_is_a_finding(
     monkeypatch.setattr(module, "_targets", lambda *_: [(8200, "half"), (last, "all")])
     monkeypatch.setattr(module, "_PATIENT", 2)
 
-    found = asked(monkeypatch, *goes_around(width), AROUND)
+    found = verdict_of(monkeypatch, *goes_around(width), AROUND)
 
     assert found.outcome == outcome
     assert found.reason.startswith("right up to half; not all" if outcome == "timeout" else "right up to ")

@@ -119,7 +119,7 @@ def said(names: list[bytes], code: bytes, begins: list[int], functions: list[str
     return calls_of(code, 0x1000, entries, bytes(strings), functions, guards)
 
 
-def asked(
+def guards_found(
     names: list[bytes], code: bytes, begins: list[int], functions: list[str], guards: list[str]
 ) -> dict[str, object]:
     return dict(said(names, code, begins, functions, guards).calls)
@@ -129,7 +129,7 @@ def test_a_call_and_a_tail_call_of_a_guard_are_seen_and_another_call_is_not() ->
     code, begins = code_of([RET], [call(4, 0), RET], [call(12, 0, tail=True)], [call(16, 4), RET])
     names = [GUARD, b"__ZN2at6native3mpsL3oneE", b"__ZN2at3twoEv", b"__ZN2at5threeEv"]
 
-    found = asked(names, code, begins, ["one", "two", "three", "four"], ["canUse32BitIndexMath"])
+    found = guards_found(names, code, begins, ["one", "two", "three", "four"], ["canUse32BitIndexMath"])
 
     assert found == {"one": {"canUse32BitIndexMath": 0}, "two": {"canUse32BitIndexMath": 0}, "three": {}}
 
@@ -143,7 +143,9 @@ def test_blocks_instances_and_anonymous_namespaces_are_of_their_function_and_lon
         b"__ZN2at6native14sort_out_largeEv",
     ]
 
-    assert asked(names, code, begins, ["sort"], ["canUse32BitIndexMath"]) == {"sort": {"canUse32BitIndexMath": 0}}
+    assert guards_found(names, code, begins, ["sort"], ["canUse32BitIndexMath"]) == {
+        "sort": {"canUse32BitIndexMath": 0}
+    }
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_blocks_instances_and_anonymous_namespaces_are_of_their_function_and_lon
 def test_the_number_that_a_guard_is_given_is_read(word: int, number: int) -> None:
     code, begins = code_of([RET], [word, NOP, call(12, 0), RET])
 
-    found = asked([GUARD, b"__Z3onev"], code, begins, ["one"], ["canUse32BitIndexMath"])
+    found = guards_found([GUARD, b"__Z3onev"], code, begins, ["one"], ["canUse32BitIndexMath"])
 
     assert found == {"one": {"canUse32BitIndexMath": number}}
 
@@ -161,14 +163,14 @@ def test_the_number_that_a_guard_is_given_is_read(word: int, number: int) -> Non
 def test_a_comparison_with_2_31_of_its_own_is_told_and_a_guards_argument_is_none(word: int, is_seen: bool) -> None:
     code, begins = code_of([word, RET])
 
-    assert (INLINE in asked([b"__Z3onev"], code, begins, ["one"], [])["one"]) is is_seen  # type: ignore[operator]
+    assert (INLINE in guards_found([b"__Z3onev"], code, begins, ["one"], [])["one"]) is is_seen  # type: ignore[operator]
 
 
 def test_a_guard_with_other_arguments_is_another_one() -> None:
     code, begins = code_of([RET], [call(4, 0), RET])
     names = [b"__ZN2at10isTooLargeERKNS_6TensorEbb", b"__Z3onev"]
 
-    found = asked(names, code, begins, ["one"], ["isTooLarge ERKNS_6TensorEb", "isTooLarge ERKNS_6TensorEbb"])
+    found = guards_found(names, code, begins, ["one"], ["isTooLarge ERKNS_6TensorEb", "isTooLarge ERKNS_6TensorEbb"])
 
     assert found == {"one": {"isTooLarge ERKNS_6TensorEbb": 0}}
 
@@ -176,7 +178,9 @@ def test_a_guard_with_other_arguments_is_another_one() -> None:
 def test_a_cold_part_that_the_linker_shares_is_no_guard() -> None:
     code, begins = code_of([RET], [call(4, 0), RET])
 
-    assert asked([GUARD + b".cold.1", b"__Z3onev"], code, begins, ["one"], ["canUse32BitIndexMath"]) == {"one": {}}
+    assert guards_found([GUARD + b".cold.1", b"__Z3onev"], code, begins, ["one"], ["canUse32BitIndexMath"]) == {
+        "one": {}
+    }
 
 
 def test_what_a_caller_asks_is_told_apart() -> None:
@@ -195,7 +199,7 @@ def library(text: str = "not supported") -> bytes:
     return macho(Image(sections={"__text": code, "__cstring": text.encode() + b"\0"}, functions=functions))
 
 
-def test_a_wheels_library_is_asked(tmp_path: Path) -> None:
+def test_a_wheels_library_is_searched(tmp_path: Path) -> None:
     wheel = tmp_path / "torch.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("torch/lib/libtorch_cpu.dylib", library())
@@ -205,7 +209,7 @@ def test_a_wheels_library_is_asked(tmp_path: Path) -> None:
     assert found == HostCode(calls={"one": {"canUse32BitIndexMath": 2**31 - 1}}, texts=frozenset({"not supported"}))
 
 
-def test_an_installed_library_is_asked(tmp_path: Path) -> None:
+def test_an_installed_library_is_searched(tmp_path: Path) -> None:
     (tmp_path / "torch" / "lib").mkdir(parents=True)
     (tmp_path / "torch" / "lib" / "libtorch_cpu.dylib").write_bytes(library())
 

@@ -19,7 +19,7 @@ from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores, with_share
 from mps_build.common.workspace import cache_folder
 from mps_build.kernels.execution.selection import Choice
-from mps_build.kernels.execution.verify_all import FOUND, Request, load_plant, verify
+from mps_build.kernels.execution.verify_all import FOUND, Request, load_fault, verify
 from mps_build.kernels.families.shared.contracts import load_contracts
 from mps_build.kernels.judge.known import load_known
 from mps_build.kernels.judge.references import load_references
@@ -48,7 +48,7 @@ class Wrong(TorchFunctionMode):
 
 
 # Faults by rule, drawn from several seeds: the first that is noticed will do.
-PLANTS = f"""
+FAULTS = f"""
 import importlib.util, random, sys
 spec = importlib.util.spec_from_file_location("kernel_faults", {kernel_faults.__file__!r})
 kernel_faults = sys.modules["kernel_faults"] = importlib.util.module_from_spec(spec)
@@ -56,7 +56,7 @@ spec.loader.exec_module(kernel_faults)
 
 def drawn(text, seed):
     fault = kernel_faults.draw(text, random.Random(seed))
-    return kernel_faults.plant(text, fault) if fault else text
+    return kernel_faults.inject(text, fault) if fault else text
 """
 
 
@@ -97,8 +97,8 @@ def test_a_script_that_asks_torch_has_four_ends(tmp_path: Path) -> None:
         return subprocess.run([PYTHON, script, *options], capture_output=True, check=False).returncode
 
     assert 15 <= len(script.read_text().splitlines()) <= 80
-    ends = [run("--device", "cpu"), run("--device", "cpu", "--plant", f"{tmp_path / 'fault.py'}:Wrong"), run()]
-    assert [*ends, run("--device", "cpu", "--plant", "nowhere.py:Wrong")] == [0, 1, 2, 3]
+    ends = [run("--device", "cpu"), run("--device", "cpu", "--inject", f"{tmp_path / 'fault.py'}:Wrong"), run()]
+    assert [*ends, run("--device", "cpu", "--inject", "nowhere.py:Wrong")] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("reference", [{}, {"form": "expression", "name": "remainder"}])
@@ -133,7 +133,7 @@ def test_a_finding_of_large_tensors_is_found_again_with_large_tensors() -> None:
         ("x * y", {"x": "complex64", "y": "complex64"}, {"x": "(1+2j)", "y": "(-0.5+infj)"}),
     ],
 )
-def test_numbers_of_every_kind_can_be_asked(
+def test_numbers_of_every_kind_can_be_computed(
     expression: str, types: dict[str, str], inputs: dict[str, str], tmp_path: Path
 ) -> None:
     references = load_references()
@@ -151,10 +151,10 @@ def test_numbers_of_every_kind_can_be_asked(
 
 @pytest.mark.slow
 @needs_torch
-def test_thirty_families_show_the_wrong_element_of_a_wrong_kernel_and_none_of_the_right_one(tmp_path: Path) -> None:
-    """Kernels of the official 2.15.0 are planted and recorded; their scripts are run with the plant and without."""
+def test_thirty_subjects_show_the_wrong_element_of_a_wrong_kernel_and_none_of_the_right_one(tmp_path: Path) -> None:
+    """Kernels of the official 2.15.0 get a fault and are recorded; their scripts are run with the fault and without."""
     one = "\ndef seed{0}(text):\n    return drawn(text, {0})\n"
-    (tmp_path / "plants.py").write_text(PLANTS + "".join(one.format(seed) for seed in SEEDS))
+    (tmp_path / "faults.py").write_text(FAULTS + "".join(one.format(seed) for seed in SEEDS))
     tool = tmp_path / "bin" / "mps-build"
     tool.parent.mkdir()
     tool.write_text(f"#!{sys.executable}\nimport sys\nfrom mps_build.cli import main\nsys.exit(main())\n")
@@ -168,16 +168,16 @@ def test_thirty_families_show_the_wrong_element_of_a_wrong_kernel_and_none_of_th
 
 
 def _caught(wheel: Path, folder: Path) -> list[tuple[dict[str, Any], str]]:
-    """Return for each family the row of a planted kernel that was noticed, and the plant.
+    """Return for each subject the row of a kernel whose fault was noticed, and the fault.
 
-    One run asks all families that are left of one fault: what a run costs is mostly its start.
+    One run tries one fault on all subjects that are left: what a run costs is mostly its start.
     """
     left, found = dict(_kernels(wheel)), list[tuple[dict[str, Any], str]]()
     libraries = tuple(sorted(read_libraries(wheel), key=lambda each: each.name != BASIC))
     for seed in SEEDS:
         if not left:
             break
-        fault = f"{folder / 'plants.py'}:seed{seed}"
+        fault = f"{folder / 'faults.py'}:seed{seed}"
         request = Request(
             libraries=libraries[:1],
             version="2.15.0",
@@ -185,14 +185,14 @@ def _caught(wheel: Path, folder: Path) -> list[tuple[dict[str, Any], str]]:
             environ=environment(),
             cache=cache_folder() / "kernels",
             choice=Choice(names=frozenset(name for names in left.values() for name in names)),
-            plant=load_plant(fault),
+            fault=load_fault(fault),
         )
         rows = {row.name: row for row in verify(request, Console())}
-        for family, names in list(left.items()):
+        for subject, names in list(left.items()):
             noticed = next((rows[name] for name in names if rows[name].outcome in FOUND), None)
             if noticed is not None:
                 found.append((kernel_row(noticed), fault))
-                del left[family]
+                del left[subject]
     return found
 
 
@@ -203,13 +203,13 @@ def _script(row: dict[str, Any], fault: str, wheel: Path, folder: Path) -> tuple
     record.write_text(json.dumps({**document, "seed": 0, "coverage": counts, "libraries": {BASIC: counts}}))
     main("repro", [str(record), row["name"], "--output", str(script), "--issue", str(folder / "issue.md")])
     if "EXPRESSION" in script.read_text():
-        asked = {**_document(row), "target": str(wheel), "torch": None}
-        script.write_text(render_script({**asked, "seed": 0}, {**row, "reference": {}}))
+        elsewhere = {**_document(row), "target": str(wheel), "torch": None}
+        script.write_text(render_script({**elsewhere, "seed": 0}, {**row, "reference": {}}))
     return row, fault, script
 
 
 def _shown(row: dict[str, Any], fault: str, script: Path, *, wheel: Path, folder: Path) -> str:
-    wrong, right = (_run(script, wheel, folder, *options) for options in (("--plant", fault), ()))
+    wrong, right = (_run(script, wheel, folder, *options) for options in (("--inject", fault), ()))
     assert (wrong.returncode, right.returncode) == (1, 0), (row["name"], wrong.stdout, wrong.stderr, right.stdout)
     got = str(row.get("where", {}).get("got", ""))
     assert got in wrong.stdout, (row["name"], got, wrong.stdout)
@@ -218,18 +218,21 @@ def _shown(row: dict[str, Any], fault: str, script: Path, *, wheel: Path, folder
 
 
 def _kernels(wheel: Path) -> Iterator[tuple[str, list[str]]]:
-    """Return some kernels of each family: floats first, of each form one; not known ones, wrong as they are."""
+    """Return some kernels of two subjects of each family, by the first word of their forms: floats first, of each form
+    one; not known ones, wrong as they are."""
     names = sorted(
         (each.name for each in read_libraries(wheel)[0].functions),
         key=lambda name: ("float" not in name, len(name), name),
     )
     known = [row for row in load_known() if row.is_of("2.15.0")]
     names = [name for name in names if not any(row.means(name) for row in known)]
-    for folder in sorted({each.folder for each in load_contracts()}):
-        rows = [each for each in load_contracts() if each.folder == folder]
-        found = [next((name for name in names if row.pattern.fullmatch(name)), None) for row in rows]
-        if kernels := [each for each in dict.fromkeys(found) if each][:3]:
-            yield folder, kernels
+    subjects: dict[str, dict[str, list[str]]] = {}
+    for row in load_contracts():
+        if (name := next((name for name in names if row.pattern.fullmatch(name)), None)) is not None:
+            subjects.setdefault(row.folder, {}).setdefault(row.family.partition("_")[0], []).append(name)
+    for folder, found in subjects.items():
+        for subject, kernels in list(found.items())[:2]:
+            yield f"{folder}: {subject}", list(dict.fromkeys(kernels))[:3]
 
 
 def _run(script: Path, wheel: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -255,12 +258,12 @@ def test_an_element_becomes_a_script_that_needs_torch_alone(tmp_path: Path) -> N
     assert "It was not run on a GPU." in issue
 
 
-def test_what_torch_cannot_be_asked_runs_the_kernel_again(tmp_path: Path) -> None:
+def test_what_torch_cannot_compute_runs_the_kernel_again(tmp_path: Path) -> None:
     tool = tmp_path / "mps-build"
     tool.write_text(
         f"#!{sys.executable}\nimport json, sys\nfile = sys.argv[sys.argv.index('--json') + 1]\n"
-        "asked = ['verify_kernels', 'torch==2.15.0', '--kernel', 'cummin_innermost_float', '--seed', '3']\n"
-        "assert sys.argv[1:7] == asked\n"
+        "record = ['verify_kernels', 'torch==2.15.0', '--kernel', 'cummin_innermost_float', '--seed', '3']\n"
+        "assert sys.argv[1:7] == record\n"
         "open(file, 'w').write(json.dumps({'kernels': [{'name': 'k', 'library': 'metal_basic', 'outcome': 'race'}]}))\n"
     )
     tool.chmod(0o755)
@@ -272,7 +275,7 @@ def test_what_torch_cannot_be_asked_runs_the_kernel_again(tmp_path: Path) -> Non
 
 
 def test_a_reference_that_is_a_function_is_not_taken_for_an_expression() -> None:
-    """`constant_pad_nd_dense_float`: the script of it once asked torch for the identity."""
+    """`constant_pad_nd_dense_float`: its script once had torch compute the identity."""
     said = {
         "form": "function",
         "name": "nn_constant_pad",

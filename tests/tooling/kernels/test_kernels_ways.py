@@ -75,10 +75,10 @@ def scattered_cases(kernel: Kernel, _: Case) -> Iterator[Program]:
     yield Program(label="4 into 8, four times", steps=[step], checks=[])
 
 
-def asked(
+def verdict_of(
     monkeypatch: pytest.MonkeyPatch, text: str, cases: Callable[[Kernel, Case], Iterator[Program]], *ways: str
 ) -> Verdict:
-    """Return what --large says of a kernel of the test's own contract, asked in these ways alone."""
+    """Return what --large says of a kernel of the test's own contract, tested in these ways alone."""
     monkeypatch.setattr(moves, "find_binder", lambda _: cases)
     monkeypatch.setattr(moves, "WAYS", ways)
     monkeypatch.setattr(large_host, "rule_of", lambda *_: RULE)
@@ -94,14 +94,14 @@ def test_threads_that_write_anywhere_in_their_part_of_the_output_are_moved_with_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As max_unpool does; its buffer of messages had taken the room that the tensors need."""
-    narrow = asked(monkeypatch, scattered(wide=False), scattered_cases, "x")
+    narrow = verdict_of(monkeypatch, scattered(wide=False), scattered_cases, "x")
 
     assert narrow.outcome == "out_of_bounds"
     assert "not across 2**31 elements of output" in narrow.reason
     sizes = narrow.where["sizes"]
     assert isinstance(sizes, dict)
     assert sizes["error_buffer"] == ERRORS
-    assert asked(monkeypatch, scattered(wide=True), scattered_cases, "x").outcome == "passed"
+    assert verdict_of(monkeypatch, scattered(wide=True), scattered_cases, "x").outcome == "passed"
 
 
 def counted() -> str:
@@ -131,7 +131,7 @@ def test_a_counter_starts_earlier_by_as_many_threads_as_the_launch_is_moved(
         step = Step(kernel=kernel.name, arguments=arguments, grid=(16, 1, 1), threadgroup=(4, 1, 1), free=False)
         yield Program(label="16 numbers", steps=[step], checks=[])
 
-    found = asked(monkeypatch, counted(), cases, "x")
+    found = verdict_of(monkeypatch, counted(), cases, "x")
 
     assert found.outcome == outcome
     assert ("not across 2**32 bytes of output" in found.reason) == (outcome == "wrong")
@@ -177,7 +177,7 @@ def test_an_index_is_raised_with_every_tensor_that_it_points_into(monkeypatch: p
         step = Step(kernel=kernel.name, arguments=arguments, grid=(3, 1, 1), threadgroup=(1, 1, 1))
         yield Program(label="3 of 5 rows", steps=[step], checks=[])
 
-    found = asked(monkeypatch, rows_of_pools(), cases, "raised")
+    found = verdict_of(monkeypatch, rows_of_pools(), cases, "raised")
 
     assert found.outcome == "wrong"
     assert "not across 2**32 elements of" in found.reason
@@ -209,7 +209,7 @@ def test_what_an_earlier_launch_left_is_moved_though_this_one_only_reads_it(monk
         step = Step(kernel=kernel.name, arguments=arguments, grid=(16, 1, 1), threadgroup=(4, 1, 1), free=False)
         yield Program(label="4 blocks of 4", steps=[step], checks=[])
 
-    assert asked(monkeypatch, carried(), cases, "x").outcome == "wrong"
+    assert verdict_of(monkeypatch, carried(), cases, "x").outcome == "wrong"
 
 
 def shared() -> str:
@@ -240,7 +240,7 @@ def test_a_kernel_with_threadgroup_memory_of_the_hosts_length_is_moved(monkeypat
         )
         yield Program(label="16", steps=[step], checks=[])
 
-    assert asked(monkeypatch, shared(), cases, "x").outcome == "wrong"
+    assert verdict_of(monkeypatch, shared(), cases, "x").outcome == "wrong"
 
 
 SMALL = changed(asks=(), small="it has at most 1024 threadgroups")

@@ -98,7 +98,7 @@ def test_kernels_that_pass_share_a_process_until_it_has_run_enough(turns: Turns)
 @pytest.mark.parametrize(
     "first", ["wrong", "race", "timeout", "misfit", Ended("crashed", "x"), OurFault("x"), BadReport("x")]
 )
-def test_what_is_not_well_in_a_used_process_is_asked_again_in_a_new_one(turns: Turns, first: Any) -> None:
+def test_what_is_not_well_in_a_used_process_is_tested_again_in_a_new_one(turns: Turns, first: Any) -> None:
     turns.examined({}, answering("passed"))
 
     assert turns.examined({}, answering(first, "passed")).outcome == "passed"

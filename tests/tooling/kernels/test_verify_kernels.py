@@ -215,15 +215,15 @@ def test_a_wheel_without_a_metal_library_says_what_it_has(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("function", "plant", "status"),
+    ("function", "fault", "status"),
     [("caught", 'text.replace("fadd", "fsub")', 10), ("not_exercised", "text", 2), ("error", 'text + "@"', 2)],
 )
-def test_a_planted_fault(tmp_path: Path, function: str, plant: str, status: int) -> None:
-    (tmp_path / "fault.py").write_text(f"def planted(text):\n    return {plant}\n")
+def test_an_injected_fault(tmp_path: Path, function: str, fault: str, status: int) -> None:
+    (tmp_path / "fault.py").write_text(f"def injected(text):\n    return {fault}\n")
 
-    code, found = verified(wheel(tmp_path, GOOD), tmp_path, "--plant", f"{tmp_path / 'fault.py'}:planted")
+    code, found = verified(wheel(tmp_path, GOOD), tmp_path, "--inject", f"{tmp_path / 'fault.py'}:injected")
 
-    assert (found["plant"], code) == (function, status)
+    assert (found["fault"], code) == (function, status)
 
 
 def test_a_second_run_takes_what_is_unchanged_from_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,9 +290,9 @@ def test_a_worker_that_says_what_no_worker_says_is_ended_and_costs_one_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def says(answers: int, message: Mapping[str, Any]) -> None:
-        told = json.dumps(message).encode()
+        said = json.dumps(message).encode()
         odd = _ODD_LINES.get(message.get("operator", "")) if message.get("event") == "done" else None
-        os.write(answers, (odd or told) + b"\n")
+        os.write(answers, (odd or said) + b"\n")
 
     monkeypatch.setattr(worker, "say", says)
 
@@ -395,12 +395,12 @@ def test_quick_takes_one_type_and_the_smallest_and_largest_threadgroup() -> None
 
 
 @pytest.mark.parametrize("text", ["fault.py", "missing.py:f", "fault.py:g", "fault.py:1"])
-def test_a_plant_that_cannot_be_loaded_is_a_usage_error(
+def test_a_fault_that_cannot_be_loaded_is_a_usage_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("fault.py").write_text("def f(text):\n    return text\n")
 
-    assert verify_all.load_plant("fault.py:f")("x") == "x"
+    assert verify_all.load_fault("fault.py:f")("x") == "x"
     with pytest.raises(UsageError):
-        verify_all.load_plant(text)
+        verify_all.load_fault(text)

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from mps_build.common.process import Captured, Command, capture
-from mps_build.common.watched import Running, watched
+from mps_build.common.process import Captured, Command, Running, capture, watched
 from mps_build.wheel_build.compiler_cache.launcher import CacheCounts, cache_counts, cache_gain, cache_troubles
 from mps_build.wheel_build.compiler_cache.store import choose_store, relayed, store_problem
 from shared import two_hosts

@@ -12,8 +12,7 @@ import pytest
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import parse_json
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
-from mps_build.common.wheels.members import UnsoundWheel, open_wheel
-from mps_build.common.wheels.wheel_file import read_wheel
+from mps_build.common.wheels.wheel_file import UnsoundWheel, open_wheel, read_wheel
 from mps_build.publish.provenance.claims import read_receipt, recipe_checks, wheel_checks
 
 NAME = "torch-2.6.0-cp311-cp311-macosx_14_0_arm64.whl"

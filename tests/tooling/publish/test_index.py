@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from http_servers import TAG, TORCH, publish, receipt, wheel
 from mps_build.cli import main
-from mps_build.common.wheels.sets import matched_sets
-from mps_build.common.wheels.wheel_file import read_wheel, read_wheels
+from mps_build.common.wheels.wheel_file import matched_sets, read_wheel, read_wheels
 from mps_build.publish.index.retention import retain
 
 

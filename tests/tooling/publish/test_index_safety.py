@@ -12,8 +12,7 @@ import pytest
 from http_servers import TAG, TORCH, publish, receipt, wheel
 from mps_build.cli import main
 from mps_build.common.errors import RefusedForSafety, UsageError
-from mps_build.common.wheels.sets import matched_sets
-from mps_build.common.wheels.wheel_file import BESIDE, read_wheel, read_wheels
+from mps_build.common.wheels.wheel_file import BESIDE, matched_sets, read_wheel, read_wheels
 from mps_build.publish.index.site import write_site
 from mps_build.publish.index.state import State
 

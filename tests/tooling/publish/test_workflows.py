@@ -12,7 +12,7 @@ import pytest
 from mps_build.cli import main
 from mps_build.common import strict_yaml
 from mps_build.common.recipe.catalogue import all_recipes
-from mps_build.common.recipe.support_table import matrix
+from mps_build.common.recipe.forms import matrix
 from repository import CI_OUTPUTS, MATRIX_KEYS, faults
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError, SourceError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder import packages, source
 from mps_build.simulation.builder.build import build
 from mps_build.simulation.builder.ninja_file import NATIVE, Inputs, ninja_text, own_sources

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.cores import usable_cores
 from mps_build.common.process import Captured, Command, capture
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder.build import Built, simulation_folder
 from mps_build.simulation.builder.packages import Apt
 from mps_build.simulation.coverage import measure

@@ -82,8 +82,8 @@ def test_a_mask_keeps_every_place() -> None:
     whole = 'a("x)//", \'"\'); // "\n#define F(x) \\\n  g(x)\nb;'
 
     assert len(mask(whole)) == len(whole)
-    assert [at for at, letter in enumerate(whole) if letter == "\n"] == [
-        at for at, letter in enumerate(mask(whole)) if letter == "\n"
+    assert [at for at, character in enumerate(whole) if character == "\n"] == [
+        at for at, character in enumerate(mask(whole)) if character == "\n"
     ]
     assert "define" not in mask(whole)
     assert mask(whole).endswith("b;")

@@ -47,7 +47,7 @@ def test_a_draw_takes_every_file_first_and_spreads_over_rules() -> None:
     assert [one.id for one in found] != [one.id for one in drawn(many(20, 3), 60, seed=2)]
 
 
-def test_a_third_is_held_back_and_a_tenth_asked_everything() -> None:
+def test_a_third_is_held_back_and_a_tenth_tried_with_everything() -> None:
     found = drawn(many(60, 10), 900, seed=3)
 
     assert 250 <= sum(mutant.held for mutant in found) <= 350
@@ -75,7 +75,7 @@ def test_a_case_tells_only_if_it_passes_in_every_run() -> None:
     assert {name for name, case in found.items() if case.digest is not None} == {"good", "fails"}
 
 
-def test_quick_cases_are_asked_first_and_then_the_cheapest() -> None:
+def test_quick_cases_run_first_and_then_the_cheapest() -> None:
     known = {
         **cases("a", "b", quick="b"),
         "c": Usual("f.py", "c", quick=False, tells=True, outcome="passed", seconds=0.01, digest="d"),
@@ -101,7 +101,7 @@ def test_a_steady_case_that_answers_other_bits_or_ends_otherwise_has_changed() -
     assert changed(rows, known) == ["b", "c"]
 
 
-def test_a_mutant_that_several_macos_are_asked_of_is_caught_by_any() -> None:
+def test_a_mutant_that_runs_as_several_macos_is_caught_by_any() -> None:
     found = [{"outcome": name} for name in ("missed", "whole", "equivalent")]
 
     assert weightiest(found) == {"outcome": "whole"}
@@ -142,8 +142,8 @@ def test_a_failure_has_to_come_again_and_only_with_the_mutant(
 ) -> None:
     left = {Path("mutated"): iter(mutated), Path("unchanged"): iter(unchanged)}
 
-    def ask_all(asked: Any, folder: Path, *, library: Path, **_: Any) -> Answers:
-        return Answers([{"id": asked[-1].id, "outcome": next(left[library])}])
+    def ask_all(cases: Any, folder: Path, *, library: Path, **_: Any) -> Answers:
+        return Answers([{"id": cases[-1].id, "outcome": next(left[library])}])
 
     monkeypatch.setattr(trial, "ask_all", ask_all)
     case = cases("a")["a"]
@@ -178,7 +178,7 @@ def a_mutant(**fields: Any) -> Mutant:
     return Mutant("X.mm:1:cast:0", **{**values, **fields})
 
 
-def test_a_mutant_is_asked_the_cases_of_its_lines_and_a_tenth_all() -> None:
+def test_the_cases_of_its_lines_run_against_a_mutant_and_of_a_tenth_all() -> None:
     known = cases("a", "b", "c", quick="c")
 
     mapped = chosen(a_mutant(), ["a"], known, macos="15.2", seed=1, starts=False)
@@ -190,7 +190,7 @@ def test_a_mutant_is_asked_the_cases_of_its_lines_and_a_tenth_all() -> None:
     assert set(start.cases) == {"a", "b", "c"}
 
 
-def test_a_mutant_of_lines_that_all_cases_run_is_asked_a_draw_of_them() -> None:
+def test_of_lines_that_all_cases_run_a_draw_of_them_is_tried() -> None:
     known = {
         str(number): Usual("f.py", str(number), number < 5, tells=True, outcome="passed", seconds=1.0, digest="d")
         for number in range(2000)

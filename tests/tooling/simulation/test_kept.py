@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder import build as builder
 from mps_build.simulation.builder.root import LIBRARY
 from mps_build.simulation.kept import digests, drop_damaged_libraries, own_cache

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels.pip_call import EXECUTED, LIMITS, limited_pip
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root

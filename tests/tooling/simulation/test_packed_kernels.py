@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import RefusedForSafety
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.wheels.download import FetchedWheel
 from mps_build.kernels.code.compiled import Code, Variable
 from mps_build.kernels.code.compiler import compile_module, parse_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ from mps_build.commands.shared.parser import parse_options
 from mps_build.commands.simulate import document_of, run
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.process import Command, capture
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.coverage import Coverage
+from mps_build.simulation.kept import cache_key
+from mps_build.simulation.plugin import plugin_folder
 from mps_build.simulation.releases import find_release
 from mps_build.simulation.session import check_macos, program_argv, run_program, simulated_environ
 
@@ -48,7 +52,7 @@ def test_a_program_runs_where_the_caller_stands_and_its_status_is_passed_on(
     status = run_program(program_argv(built, ("python", "train.py")), environ=environ)
 
     assert status == 7
-    assert (tmp_path / "said").read_text() == "14.4||train.py\n"
+    assert (tmp_path / "said").read_text() == f"14.4|{plugin_folder()}|train.py\n"
 
 
 @pytest.mark.parametrize("name", ["python", "python3", "python3.13"])
@@ -123,3 +127,33 @@ def test_what_is_for_a_program_is_refused_without_one(words: list[str]) -> None:
 
     with pytest.raises(UsageError, match="are for a program"):
         run(options, Console())
+
+
+def test_a_key_is_printed_and_nothing_else_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    options = parse_options("simulate", ["torch==2.15.0", "--cache-key"])
+
+    result = run(options, Console())
+
+    assert capsys.readouterr().out == f"{result.document['cache_key']}\n"
+    assert result.document["cache_key"] == cache_key("torch==2.15.0")
+    with pytest.raises(UsageError, match="needs a version"):
+        run(parse_options("simulate", ["torch", "--cache-key"]), Console())
+    with pytest.raises(UsageError, match=r"no\.whl: cannot be read"):
+        run(parse_options("simulate", ["no.whl", "--cache-key"]), Console())
+
+
+def test_what_a_program_can_import_of_ours_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin with the known issues, and the answers of a Mac, in a Python that has nothing else of ours."""
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path))
+    folder = plugin_folder()
+    text = (
+        "import json, platform, mps_build.as_mac; from mps_build import pytest_plugin as p\n"
+        "rows = json.loads(p.Path(p.__file__).with_name('known_issues.json').read_text())\n"
+        "print(platform.processor(), platform.machine(), platform.mac_ver()[0], len(rows) > 100, rows[0]['where'])"
+    )
+    environ = {"PYTHONPATH": str(folder), "MPS_BUILD_MACOS": "14.4"}
+
+    said = capture(Command(argv=(sys.executable, "-c", text), environ=environ))
+
+    assert said.stdout == "arm arm64 14.4 True ['mac', 'simulated', 'official']\n", said.stderr
+    assert plugin_folder() == folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import CompileError, DiskFull, SourceError, UsageError
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder import kernels, torch_build
 from mps_build.simulation.builder.kernels import compile_kernels
 from mps_build.simulation.builder.linux_text import linux_text

@@ -134,7 +134,7 @@ def test_what_is_no_record_of_ours_is_refused(tmp_path: Path, text: str | None, 
     assert words in str(caught.value)
 
 
-def test_records_are_told_from_other_documents() -> None:
+def test_records_are_distinguished_from_other_documents() -> None:
     assert is_record(to_json(record())) and is_record({"schema": "mps-build/record/7"})
     assert not is_record({"profile": "strict", "verdict": "accepted"}) and not is_record([])
 
@@ -233,17 +233,17 @@ def test_the_recorded_sweep_on_an_nvidia_gpu_failed_only_where_upstream_expects_
     assert all("into out" in str(reason) for reason in failed.values())
 
 
-def test_a_run_that_ended_before_torch_was_asked_does_not_make_one_up(
+def test_a_run_that_ended_before_torch_was_reached_does_not_make_one_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unasked = record(
+    unreached = record(
         torch=Torch(), verdict="not_verified", cause="interrupted", exit_code=130, partial=True, cases=(), counts={}
     )
 
-    print_end(unasked, tmp_path / "record.json", Console())
+    print_end(unreached, tmp_path / "record.json", Console())
 
     printed = capsys.readouterr().out
-    assert "was not asked yet" in printed
+    assert "was not reached" in printed
     assert "unknown" not in printed
 
 

@@ -12,7 +12,7 @@ from mps_build.cli import main
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case, KnownIssue, Python, Record, Simulated, Torch, write_record
 from mps_build.verify.reports.html import render
-from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
+from mps_build.verify.reports.reduction import ReductionDevice, find_python, reduce_case
 from mps_build.verify.reports.repro import embed, render_issue, render_script, without_other_cases
 
 SUITE = Path(__file__).parents[2] / "device"
@@ -119,7 +119,7 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
 def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
     tmp_path: Path, finds: str, arguments: tuple[str, ...], status: int, says: str
 ) -> None:
-    """The frame and torch only play their parts: what is asked is what the script makes of them."""
+    """The frame and torch only play their parts: what is tested is what the script makes of them."""
     sources = {
         "test_norms": ("class Case:\n    id = 'issue-131750'\n\nclass cases:\n    def listed(full): return [Case]\n"),
         "engine": "",
@@ -135,9 +135,9 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
     (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\ndef ones(*_, device): return None\n")
 
     argv = [sys.executable, str(tmp_path / "repro.py"), *arguments]
-    told = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    reported = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    assert (told.returncode, says in told.stdout + told.stderr) == (status, True), told.stderr
+    assert (reported.returncode, says in reported.stdout + reported.stderr) == (status, True), reported.stderr
 
 
 def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
@@ -218,7 +218,7 @@ def test_a_records_texts_are_harmless_in_script_and_issue() -> None:
     ast.parse(script)
     for text in (script, issue):
         text.encode()
-        assert not [letter for letter in "\0\x1b\u202e" if letter in text]
+        assert not [each for each in "\0\x1b\u202e" if each in text]
     fences = [line for line in issue.splitlines() if line.startswith("`````")]
     assert len(fences) == 4
     outside, is_inside = [], False
@@ -253,7 +253,7 @@ def test_a_reducer_that_gives_no_answer_leaves_the_long_script(tmp_path: Path) -
     broken.write_text("#!/bin/sh\necho 'ImportError: libtorch' >&2\nexit 1\n")
     broken.chmod(0o755)
 
-    found = reduce_case(SUITE, RECORD, CASE, Asking(python=broken), "words")
+    found = reduce_case(SUITE, RECORD, CASE, ReductionDevice(python=broken), "words")
 
     assert found.script is None and "ImportError: libtorch" in found.refused
-    assert reduce_case(SUITE, RECORD, CASE, Asking(python=None), "words").refused
+    assert reduce_case(SUITE, RECORD, CASE, ReductionDevice(python=None), "words").refused

@@ -53,7 +53,7 @@ def test_a_slower_case_is_named_and_the_noise_of_short_ones_is_not() -> None:
     assert [change.id for change in compare_records(before, after).slower] == ["slow"]
 
 
-def test_other_circumstances_are_told_and_the_document_is_json() -> None:
+def test_other_circumstances_are_said_and_the_document_is_json() -> None:
     found = compare_records(record(torch="2.12.0"), record(torch="2.13.0", partial=True))
 
     assert not found.same_circumstances

@@ -1,4 +1,4 @@
-"""The commands of the workloads: what each run is told, and what of the caller's environment it gets."""
+"""The commands of the workloads: what each run is given, and what of the caller's environment it gets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def bench(device: str = "mps", *, force_cpu: bool = False, fault: str | None = N
     return made.with_config(Path("/f/launch_config.json"))
 
 
-def test_the_devices_leg_is_launched_with_the_config_and_the_cpus_with_cpu() -> None:
+def test_the_device_run_is_launched_with_the_config_and_the_cpus_with_cpu() -> None:
     device = bench().training(workload("accelerate-vision"), "device").argv
     cpu = bench().training(workload("accelerate-vision"), "cpu").argv
 
@@ -41,7 +41,7 @@ def test_the_devices_leg_is_launched_with_the_config_and_the_cpus_with_cpu() -> 
     assert "--force-cpu" not in cpu
 
 
-def test_trainer_is_asked_for_the_cpu_by_its_own_argument_and_else_for_nothing() -> None:
+def test_trainer_gets_the_cpu_by_its_own_argument_and_else_for_nothing() -> None:
     device = bench().training(workload("transformers-trainer"), "device").argv
     cpu = bench().training(workload("transformers-trainer"), "cpu").argv
 
@@ -57,7 +57,7 @@ def test_a_rehearsal_on_a_mac_keeps_both_runs_off_its_gpu() -> None:
     assert "--force-cpu" in made.training(workload("transformers-trainer"), "device").argv
 
 
-def test_the_fallback_is_set_for_its_own_leg_only() -> None:
+def test_the_fallback_is_set_for_its_own_run_only() -> None:
     trainer, fallback = workload("transformers-trainer"), workload("transformers-trainer-fallback")
 
     assert FALLBACK not in (bench().training(trainer, "device").environ or {})

@@ -14,7 +14,7 @@ from mps_build.common.git import answer, git
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import EmbeddedRepositories, materialise
 from mps_build.common.recipe.locks import Lock
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.steps.create_environment import create_environment
 from mps_build.wheel_build.zig.toolchain import check_seal, drop_made, seal
 

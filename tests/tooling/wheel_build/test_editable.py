@@ -22,7 +22,7 @@ from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Gate
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.workspace import Workspace
 from mps_build.wheel_build.backend import build_folder
 from mps_build.wheel_build.build_request import BuildRequest, CompilerRequest, SourceRequest, WheelRequest

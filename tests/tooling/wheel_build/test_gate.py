@@ -11,7 +11,7 @@ from mps_build.common.cmake_summary import parse_configure
 from mps_build.common.errors import GateError
 from mps_build.common.process import Command
 from mps_build.common.recipe.model import Gate
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.gate import ConfigureRun, check_gate, judge
 from mps_build.wheel_build.steps.configure import configure
 

@@ -15,7 +15,7 @@ import pytest
 from mps_build.common.errors import CompileError, GateError
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.model import Gate
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.backend import build_folder
 from mps_build.wheel_build.gate import ConfigureRun, check_gate
 from mps_build.wheel_build.steps.compile_wheel import build_command, compile_wheel

@@ -13,7 +13,7 @@ from mps_build.common.recipe.catalogue import find_recipe, locks_root, recipes_r
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.locks import lock_fault, lock_of
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.steps.prepare_source import fetch_source
 
 SUBMODULE = "third_party/tiny_hash"

@@ -13,10 +13,9 @@ import pytest
 from git_history import ENVIRON, git, repository
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.git import answer
+from mps_build.common.git import STAYING, answer
 from mps_build.common.git import git as our_git
-from mps_build.common.git_settings import STAYING
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.artifacts import SourceTree
 from mps_build.wheel_build.source_state import restore, source_state
 from mps_build.wheel_build.steps.prepare_source import fetch_source, resolve_ref
@@ -277,7 +276,7 @@ def test_names_of_any_bytes_are_compared(tmp_path: Path) -> None:
 def test_a_tree_that_git_did_not_write_as_its_commit_is_refused(
     served: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mps_build.common.mirror import Mirror
+    from mps_build.common.git import Mirror
 
     whole = Mirror.check_out
 

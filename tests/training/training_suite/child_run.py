@@ -26,7 +26,7 @@ LIMIT_SECONDS = 900.0
 
 
 class ChildRun:
-    """What a workload was told, and where it tells what it saw.
+    """What a workload was given, and where it reports what it saw.
 
     `is_device` is true for the run on the device under test; the other is the CPU's, which holds the float64
     reference too and compares the first gradients.
@@ -157,7 +157,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _versions() -> dict[str, Any]:
-    """Return what runs here; libraries that were not imported are not asked."""
+    """Return what runs here; libraries that were not imported are left out."""
     found = {
         name: str(getattr(sys.modules[name], "__version__", "?"))
         for name in ("torch", "accelerate", "transformers", "sklearn", "numpy")

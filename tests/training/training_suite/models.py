@@ -45,7 +45,7 @@ def seen(generator: torch.Generator) -> Batch:
     return {"pixel_values": torch.randn(ROWS, 3, 32, 32, generator=generator), "labels": torch.tensor([0, 1, 1])}
 
 
-def seen_and_told(generator: torch.Generator) -> Batch:
+def seen_and_said(generator: torch.Generator) -> Batch:
     return {**text(generator), "pixel_values": torch.randn(ROWS, 3, 32, 32, generator=generator)}
 
 
@@ -54,7 +54,7 @@ def heard(generator: torch.Generator) -> Batch:
     return {"input_values": torch.randn(2, 1600, generator=generator), "labels": labels}
 
 
-def heard_and_told(generator: torch.Generator) -> Batch:
+def heard_and_said(generator: torch.Generator) -> Batch:
     labels = torch.randint(3, VOCABULARY, (2, 7), generator=generator)
     return {"input_features": torch.randn(2, 16, 64, generator=generator), "labels": labels}
 
@@ -168,7 +168,7 @@ MODELS: Mapping[str, tuple[str, str, dict[str, Any], Callable[[torch.Generator],
             "vision_config": {**_WIDE, **_IMAGE, "patch_size": 8},
             "projection_dim": 32,
         },
-        seen_and_told,
+        seen_and_said,
     ),
     "wav2vec2": (
         "Wav2Vec2ForCTC",
@@ -209,7 +209,7 @@ MODELS: Mapping[str, tuple[str, str, dict[str, Any], Callable[[torch.Generator],
             "suppress_tokens": None,
             "begin_suppress_tokens": None,
         },
-        heard_and_told,
+        heard_and_said,
     ),
 }
 

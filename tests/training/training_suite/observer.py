@@ -79,7 +79,7 @@ def where(model: torch.nn.Module, batch: Any, loss: torch.Tensor) -> dict[str, A
 
 
 def allocated_bytes(device: str) -> int | None:
-    """Return what the device's allocator has given out; None where this torch cannot be asked (MPS before 2.0)."""
+    """Return what the device's allocator has given out; None where this torch does not say (MPS before 2.0)."""
     if device == "cuda":
         return int(torch.cuda.memory_allocated())
     backend: Any = getattr(torch, "mps", None) if device == "mps" else None

@@ -36,9 +36,9 @@ def _batch(model: torch.nn.Module, config: Any) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(SEED)
     takes = inspect.signature(model.forward).parameters
     batch: dict[str, torch.Tensor] = {}
-    told = getattr(config, "text_config", config)
+    text = getattr(config, "text_config", config)
     if "input_ids" in takes:
-        words = int(getattr(told, "vocab_size", 100))
+        words = int(getattr(text, "vocab_size", 100))
         batch["input_ids"] = torch.randint(3, max(words, 4), (ROWS, LENGTH), generator=generator)
         batch["attention_mask"] = torch.ones(ROWS, LENGTH, dtype=torch.int64)
     if "decoder_input_ids" in takes:

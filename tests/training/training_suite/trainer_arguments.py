@@ -9,7 +9,7 @@ def device_arguments(known: Collection[str], device: str, *, force_cpu: bool) ->
     """Return what says the device, as little as this version needs.
 
     `use_cpu` came with 4.33 (before: `no_cuda`), and with 5 the old names went. MPS is taken by itself from 4.31 on
-    (https://github.com/huggingface/transformers/pull/24239); where `use_cpu` is not yet known, it was asked for.
+    (https://github.com/huggingface/transformers/pull/24239); where `use_cpu` is not yet known, it was needed.
 
     >>> device_arguments(["use_cpu", "no_cuda", "use_mps_device"], "mps", force_cpu=False)
     {}

@@ -13,14 +13,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from mps_build.common import strict_yaml
-from mps_build.common.documents import command_schema, file_schemas
-from mps_build.common.errors import MpsBuildError, UsageError
+from mps_build.common.errors import UsageError
+from mps_build.common.json_text import command_schema, file_schemas
 from mps_build.common.known_issues import KnownIssues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
-from mps_build.common.recipe.meaning import changes, record
-from mps_build.common.recipe.model import Recipe
-from mps_build.common.recipe.schema import written_schema
-from mps_build.common.recipe.support_table import support_table
+from mps_build.common.recipe.forms import changes, model_schema, record, support_table, written_schema
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.device_record import Record
 from mps_build.host.recordings.recording import Recording
@@ -28,13 +25,13 @@ from mps_build.host.triage.neighbours import neighbours
 from mps_build.host.triage.rules import CAUSES, load_catalogue
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules
-from mps_build.kernels.report.tables import families_table
-from mps_build.kernels.report.tables import rules_table as large_table
+from mps_build.kernels.report.document import families_table
 from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.upstream.summary import Summary, UpstreamExplanations, load_upstream_explanations, upstream_page
 
 from .catalogue import COMMANDS, TASKS, command_line
+from .help import codes
 from .parser import module_of, parser_of
 
 # Every field of every recipe, as it was when somebody last looked at what a change of defaults.yaml changes.
@@ -70,14 +67,13 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
     yield _page(docs / "inspect" / "audit.md", "rules", rules_table())
     yield _page(docs / "contributing" / "kernel_family.md", "families", families_table())
-    yield _page(docs / "inspect" / "kernels_large.md", "rules", large_table())
     yield root / "benchmarks" / "README.md", _benchmarks(root / "benchmarks")
 
 
 def schemas() -> dict[str, str]:
     """Return the text of each JSON Schema by its name; editors check recipes by theirs as they are written."""
     made = {name: model.model_json_schema(mode="validation") for name, model in _MODELS.items()}
-    made["recipe"] = written_schema(Recipe.model_json_schema(mode="validation"), strict_yaml.read(defaults_file()).data)
+    made["recipe"] = written_schema(model_schema(), strict_yaml.read(defaults_file()).data)
     made |= file_schemas()
     made |= {name: command_schema(name, getattr(module_of(name), "DOCUMENT", "")) for name in COMMANDS}
     return {name: _schema_text(name, schema) for name, schema in sorted(made.items())}
@@ -142,10 +138,7 @@ def commands_page() -> str:
 
 def exit_codes_table() -> str:
     """Return the exit codes of the error classes as a Markdown table; 0 and 1 have no class."""
-    rows = {0: "done, accepted, verified or rehearsed", 1: "a bug of mps-build; it shows a traceback"}
-    for error in sorted(_errors(MpsBuildError), key=lambda error: error.exit_code):
-        text = (error.__doc__ or "").strip().splitlines()[0]
-        rows.setdefault(error.exit_code, f"{error.cause}: {text}")
+    rows = codes()
     return "\n".join(["| code | meaning |", "|---|---|", *(f"| {code} | {text} |" for code, text in rows.items())])
 
 
@@ -220,13 +213,6 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-def _errors(base: type[MpsBuildError]) -> Iterator[type[MpsBuildError]]:
-    for error in base.__subclasses__():
-        if "exit_code" in vars(error):
-            yield error
-        yield from _errors(error)
-
-
 def _commands() -> Iterator[str]:
     yield from ("# Commands", "", _GENERATED, "")
     yield "`nox -s COMMAND -- OPTIONS` in a clone is `mps-build COMMAND OPTIONS` of an installation. Every command also"
@@ -247,7 +233,7 @@ def _commands() -> Iterator[str]:
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     yield from ("| option | what it does |", "|---|---|")
     for action in parser._actions:
-        if action.dest in ("help", "json") or action.help == argparse.SUPPRESS:
+        if action.dest in ("help", "help_all", "json") or action.help == argparse.SUPPRESS:
             continue
         value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
         value = " ".join(value) if isinstance(value, tuple) else value

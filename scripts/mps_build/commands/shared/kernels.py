@@ -12,9 +12,8 @@ from typing import Protocol
 from ...common.console import Console
 from ...common.environment import fetch_environ
 from ...common.errors import UsageError
-from ...common.home import expanded
-from ...common.result import Result
-from ...common.workspace import cache_folder
+from ...common.reporting import Result
+from ...common.workspace import cache_folder, expanded
 from ...kernels.code.compiler import require_llvm
 from ...kernels.execution.selection import Choice
 from ...kernels.execution.verify_all import Answers, Request, compare_answers
@@ -27,7 +26,7 @@ REFERENCE = f"torch=={TORCH}"
 _FAMILIES = 20
 
 
-class Asked(Protocol):
+class CompareOptions(Protocol):
     """What `compare --kernels` needs of its options."""
 
     @property
@@ -90,16 +89,16 @@ def environment() -> dict[str, str]:
     return {**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def compare_kernels_of(paths: Sequence[Path], asked: Asked, console: Console) -> Result:
+def compare_kernels_of(paths: Sequence[Path], options: CompareOptions, console: Console) -> Result:
     """Print and return what became of the kernels of the first wheel in the second."""
     require_llvm()
-    if asked.answers:
+    if options.answers:
         require_linux()
     sides = [read_libraries(path) for path in paths]
     found = compare_kernels(sides[0], sides[1], console)
     answers = None
-    if asked.answers and found.places:
-        python = reference_python(console, trust=asked.trust)
+    if options.answers and found.places:
+        python = reference_python(console, trust=options.trust)
         requests = [
             Request(
                 libraries=side,
@@ -113,7 +112,7 @@ def compare_kernels_of(paths: Sequence[Path], asked: Asked, console: Console) ->
             for side, path in zip(sides, paths, strict=True)
         ]
         answers = compare_answers(requests[0], requests[1], console)
-    _print(found, answers, paths, asked, console)
+    _print(found, answers, paths, options, console)
     return Result(document=_document(found, answers, paths))
 
 
@@ -141,7 +140,9 @@ def _document(found: Difference, answers: Answers | None, paths: Sequence[Path])
     }
 
 
-def _print(found: Difference, answers: Answers | None, paths: Sequence[Path], asked: Asked, console: Console) -> None:
+def _print(
+    found: Difference, answers: Answers | None, paths: Sequence[Path], options: CompareOptions, console: Console
+) -> None:
     console.print(f"left   {paths[0].name}\nright  {paths[1].name}")
     if found.families:
         console.print()
@@ -163,15 +164,15 @@ def _print(found: Difference, answers: Answers | None, paths: Sequence[Path], as
         if names:
             console.print()
             console.print(f"{len(names)} {title}", style="bold")
-            for name in names[: asked.show]:
+            for name in names[: options.show]:
                 console.print(f"  {name}")
-            if len(names) > asked.show:
-                console.print(f"  and {len(names) - asked.show} more", style="dim")
+            if len(names) > options.show:
+                console.print(f"  and {len(names) - options.show} more", style="dim")
     console.print()
     if answers is not None:
         console.print(
             f"of {len(found.changed)} changed kernels {len(answers.same)} answer as before, {len(answers.changed)} "
-            f"do not, {len(found.changed) - len(answers.same) - len(answers.changed)} cannot be asked"
+            f"do not, {len(found.changed) - len(answers.same) - len(answers.changed)} cannot be compared"
         )
     parts = ", ".join(f"{len(names)} {what}" for what, names in [("same", found.same), *lists[:3]])
     console.print(f"kernels: {parts}", style="bold")

@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 from mps_build.common.console import as_called
 from mps_build.common.errors import UsageError
 
-from .catalogue import command_line
+from .catalogue import MAINTAINERS, command_line
+from .help import short_help, whole_help
 from .options import check_digits
 
 
@@ -25,10 +26,21 @@ class Parser(argparse.ArgumentParser):
     """Reports wrong arguments as every other error is reported."""
 
     program: tuple[str, ...] | None = None  # of a command that runs a program: what was typed without a `--`
+    first: tuple[str, ...] = ()
+    exits: tuple[int, ...] = ()
+    examples = ""
+
+    def format_help(self) -> str:
+        """Return what `--help` prints."""
+        return short_help(self, first=self.first, exits=self.exits, examples=self.examples)
+
+    def format_whole_help(self) -> str:
+        """Return what `--help-all` prints."""
+        return whole_help(self, exits=self.exits, examples=self.examples)
 
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError that names the nearest option, or the same command with the `--` before a program."""
-        hint = f"`{self.prog} --help` shows every option"
+        hint = f"`{self.prog} --help-all` shows every option"
         if message.startswith("unrecognized arguments: ") and (corrected := self._with_dashes(message)):
             raise UsageError(message, hint=f"a program comes behind `--`: {corrected}")
         wrong = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
@@ -50,9 +62,17 @@ class Parser(argparse.ArgumentParser):
         return " ".join([self.prog, shlex.join(words[:place]), "--", shlex.join(words[place:])]).replace("  ", " ")
 
 
+class _HelpAll(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        assert isinstance(parser, Parser)
+        print(parser.format_whole_help())
+        parser.exit()
+
+
 def module_of(command: str) -> ModuleType:
     """Return the module of a command."""
-    return importlib.import_module(f"mps_build.commands.{command}")
+    folder = "mps_build.commands.dev" if command in MAINTAINERS else "mps_build.commands"
+    return importlib.import_module(f"{folder}.{command}")
 
 
 def parser_of(command: str) -> Parser:
@@ -62,10 +82,12 @@ def parser_of(command: str) -> Parser:
     parser = Parser(
         prog=as_called(command_line(command, "ARGUMENTS")).removesuffix(" ARGUMENTS"),
         description=as_called(module.__doc__ or ""),
-        epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.first, parser.exits = getattr(module, "FIRST", ()), getattr(module, "EXITS", ())
+    parser.examples = f"examples:\n{examples}"
+    parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="explain every option, and exit")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result as JSON")
     module.add_arguments(parser)
     return parser

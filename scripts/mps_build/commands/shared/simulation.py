@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mps_build.common.home import expanded
+from mps_build.common.workspace import expanded
 from mps_build.simulation import DEFAULT_MACOS
 
 

@@ -15,20 +15,19 @@ from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError, UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.records.device_record import Case, Record, Simulated, to_json
-from mps_build.common.result import Result
-from mps_build.common.summary import job_summary
+from mps_build.common.reporting import Result, job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
 from mps_build.verify.reports.words import explanation_words, found_in, further_cause, one_line, torch_words
 from mps_build.verify.target.interpreter import callers_python
 
-from .options import add_inject, add_trust, amount
+from .options import add_accept, add_inject, add_junit, add_offline, add_trust, amount
 from .wheels import add_nightly_options, chosen_nightly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchOptions:
-    """Which torch is asked, on which device, how it is run, and where the record goes."""
+    """Which torch is tested, on which device, how it is run, and where the record goes."""
 
     target: str | None
     nightly: bool
@@ -57,7 +56,7 @@ class VerdictOptions(TorchOptions):
 
 
 def add_torch_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says which torch is asked, on which device."""
+    """Add what says which torch is tested, on which device."""
     parser.add_argument(
         "target",
         nargs="?",
@@ -82,19 +81,19 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory-limit", metavar="GB", type=amount, help="memory limit of the process under test")
     parser.add_argument("--host", metavar="FILE", type=Path, help="check a recorded host instead of this one")
     parser.add_argument("--record", metavar="DIR", type=Path, help="folder for the record and the logs")
-    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_offline(parser)
     add_trust(parser)
     parser.add_argument("--html", metavar="FILE", type=Path, help="also write a self-contained HTML page")
 
 
 def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     """Add what bears on a verdict of cases, and its other reports."""
-    parser.add_argument("--accept", choices=("known",), help="known: exit with 0 if only known issues failed")
+    add_accept(parser)
     parser.add_argument("--allow-virtual", action="store_true", help="also run on a virtual Mac (without a verdict)")
     parser.add_argument(
         "--known-issues", metavar="FILE", type=Path, help="use this file instead of the suite's known_issues.yaml"
     )
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
+    add_junit(parser)
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write a summary as Markdown")
 
 
@@ -160,7 +159,7 @@ _SHOWN = 20
 def concluded(
     verification: Verification, options: VerdictOptions, console: Console, *, command: str, resumes: bool = True
 ) -> Result:
-    """Run it to a record, however it ends; write the reports that were asked for, and tell the end."""
+    """Run it to a record, however it ends; write the reports that were requested, and print the end."""
     try:
         record = verification.run()
     except KeyboardInterrupt:
@@ -180,7 +179,7 @@ def concluded(
 
 
 def write_reports(options: VerdictOptions, record: Record) -> None:
-    """Write every report that was asked for, and GitHub's job summary where there is one."""
+    """Write every report that was requested, and GitHub's job summary where there is one."""
     for path, render in (
         (options.junit, junit.render),
         (options.html, html.render),

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
 from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, capture
-from mps_build.common.wheels.nightly import VARIABLE, index_variables, newest_nightly, nightly_index
-from mps_build.common.workspace import cache_folder
+from mps_build.common.wheels.pip_call import VARIABLE, index_variables, newest_nightly, nightly_index
+from mps_build.common.workspace import cache_folder, expanded
 
-# Asked of the other interpreter: where each distribution of a name lies (two of one name shadow each other).
+# Run by the other interpreter: where each distribution of a name lies (two of one name shadow each other).
 _WHERE = """
 import importlib.metadata, json, os, re, sys
 places = []
@@ -98,7 +97,7 @@ def chosen_nightly(
 
     Raises:
         UsageError: another torch is named as well, or the index has no pre-release.
-        SourceError: the index cannot be asked.
+        SourceError: the index cannot be reached.
     """
     if target is not None or not nightly:
         raise UsageError(

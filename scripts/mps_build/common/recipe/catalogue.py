@@ -14,9 +14,8 @@ from packaging.version import Version
 
 from .. import strict_yaml
 from ..errors import UsageError
-from ..home import expanded
 from ..strict_yaml import Fault
-from ..workspace import CHECKOUT, PACKAGE
+from ..workspace import CHECKOUT, PACKAGE, expanded
 from .consistency import cross_faults
 from .defaults import DEFAULTS, resolve
 from .model import Recipe

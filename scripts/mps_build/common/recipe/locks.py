@@ -25,7 +25,7 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from ..errors import BuildEnvironmentError
-from ..installed import line_that_adds
+from ..interpreters import line_that_adds
 from ..process import Command, capture, neutral_environ
 from .catalogue import locks_root
 from .model import Recipe

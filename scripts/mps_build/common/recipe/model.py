@@ -9,7 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
-from ..addresses import address_fault
+from ..git import address_fault
 
 
 def _requirement(text: str) -> str:
@@ -48,7 +48,7 @@ RecipeVersion = Annotated[str, AfterValidator(_release_or_word)]
 
 
 class _Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class BadXcode(_Declared):

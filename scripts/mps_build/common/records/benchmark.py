@@ -1,6 +1,6 @@
 """The record of one benchmark: what ran on what, each row's ratio with its interval, and every doubt about it.
 
-`schemas/benchmark.schema.json` is made from these models (`nox -s schemas`).
+`schemas/benchmark.schema.json` is made from these models (`nox -s dev -- regenerate`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The record of one verification: what was run on what, and how each case ended. One JSON, written as it grows.
 
-`schemas/record.schema.json` is made from these models (`nox -s schemas`).
+`schemas/record.schema.json` is made from these models (`nox -s dev -- regenerate`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ..errors import UsageError
 from ..files import write_whole
-from ..json_model import checked
-from ..json_text import load_json
+from ..json_text import checked, load_json
 from ..json_text import to_json as text_of
 from ..scrubbing.scrubber import without_secrets
 

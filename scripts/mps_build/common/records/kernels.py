@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import UsageError
-from ..json_model import checked
-from ..json_text import load_json
+from ..json_text import checked, load_json
 
 _HINT = "give a file that `verify_kernels --json` wrote"
 

@@ -1,9 +1,4 @@
-"""Passwords, keys and tokens in a text.
-
-Two sets of rules: those of detect-secrets (https://github.com/Yelp/detect-secrets), which knows the services' own
-formats, and ours, which know how programs print them. Every rule takes time linear in the text: what may repeat before
-a part that must follow is bounded, and detect-secrets sees the text in windows.
-"""
+"""What a rule for a secret or an identifier is, and its use on a text."""
 
 from __future__ import annotations
 
@@ -11,8 +6,44 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
-from .rules import rules
+
+class Rule(NamedTuple):
+    """What is taken out, where it stands, and what takes its place.
+
+    A replaced place matches no more, or gives itself again: "nothing changes" proves that a text is clean.
+
+    Attributes:
+        needs: words in small letters; a text that has none of them cannot match, and is not looked at further.
+    """
+
+    kind: str
+    pattern: re.Pattern[str]
+    instead: str
+    needs: tuple[str, ...] = ()
+
+
+def rules(*rows: tuple[str, str, str], needs: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+    """Return the rules of rows (kind, regular expression, replacement)."""
+    return tuple(Rule(kind, re.compile(pattern), instead, needs) for kind, pattern, instead in rows)
+
+
+def take_out(text: str, rules: Iterable[Rule], removed: Counter[str]) -> str:
+    """Return the text without what the rules find; `removed` counts it by kind."""
+    small = text.lower()
+    for kind, pattern, instead, needs in rules:
+        if needs and not any(word in small for word in needs):
+            continue
+        text, count = pattern.subn(instead, text)
+        removed[kind] += count
+    return text
+
+
+def kinds_in(line: str, rules: Iterable[Rule]) -> tuple[str, ...]:
+    """Return the kinds that the rules still find in a line."""
+    return tuple(rule.kind for rule in rules if rule.pattern.sub(rule.instead, line) != line)
+
 
 WINDOW, OVERLAP = 1_024, 256
 # Its rules for random-looking texts would take every commit and hash. Of its rules for assignments some take

@@ -12,9 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mps_build import __version__
 from mps_build.common.errors import UsageError
-from mps_build.common.faults import named
+from mps_build.common.files import named, open_regular
 from mps_build.common.json_text import parse_json
-from mps_build.common.opening import open_regular
 from mps_build.common.process import Captured
 
 SCHEMA_VERSION = 1

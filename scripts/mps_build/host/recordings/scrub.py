@@ -9,11 +9,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from mps_build import __version__
-from mps_build.common.scrubbing.identifiers import MACHINE
-from mps_build.common.scrubbing.identity import Identity
-from mps_build.common.scrubbing.rules import kinds_in, take_out
+from mps_build.common.scrubbing.identifiers import MACHINE, Identity
 from mps_build.common.scrubbing.scrubber import Scrubber
-from mps_build.common.scrubbing.secrets import SECRETS
+from mps_build.common.scrubbing.secrets import SECRETS, kinds_in, take_out
 
 from ..probes.probers import Prober
 from .recording import recording_document

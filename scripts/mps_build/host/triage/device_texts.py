@@ -16,8 +16,8 @@ from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...common import strict_yaml
+from ...common.known_issues import highest_floor_behind
 from ...common.logs.text import clean_lines, squeeze
-from ...common.mps_floors import highest_floor_behind
 from .literals import may_match
 from .log import read_log
 from .memory import memory_advice, size_of

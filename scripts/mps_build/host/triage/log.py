@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from mps_build.common.logs.file import thin_text
 from mps_build.common.logs.text import Line, meant_lines, squeeze
-from mps_build.common.logs.thinning import thin_text
 
 from .literals import may_match
 

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from mps_build.common.opening import open_regular
+from mps_build.common.files import open_regular
 
 from .limits import (
     MOST_DIRECTORY_BYTES,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...common.junit import JunitCase, junit
-from ...common.sarif import SarifResult, sarif
+from ...common.exchange import JunitCase, SarifResult, junit, sarif
 from .model import Audit
 from .rules import ALL
 

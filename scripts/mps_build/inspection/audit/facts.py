@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from mps_build.common.opening import open_regular
-from mps_build.common.reporter import Reporter
+from mps_build.common.files import open_regular
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.naming import parse_wheel_name
 
 from ..malformed import Malformed

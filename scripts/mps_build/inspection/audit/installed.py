@@ -5,8 +5,8 @@ from __future__ import annotations
 import stat
 from pathlib import Path, PurePosixPath
 
-from mps_build.common.opening import read_text
-from mps_build.common.reporter import Reporter
+from mps_build.common.files import read_text
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.naming import WheelName, parse_wheel_name
 
 from .archive import STORED, Archive, Member

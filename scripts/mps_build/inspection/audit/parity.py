@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...common.budget import budget_of
 from ...common.errors import UsageError
-from ...common.reporter import Reporter
+from ...common.reporting import Reporter
+from ...common.stopping import budget_of
 from ..malformed import Malformed
 from .contents import Metallib
 from .facts import collect_facts

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from mps_build.common.faults import is_machines, named
-from mps_build.common.opening import open_regular
+from mps_build.common.files import is_machines, named, open_regular
 
 from .archive import Member
 from .inflate import OUT_BYTES, Damaged, unpack, unpack_head, unpack_packed, unpack_whole

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ...common.budget import budget_of
 from ...common.errors import UsageError
-from ...common.faults import named
-from ...common.opening import fault_of, open_regular
-from ...common.reporter import Reporter, SilentReporter
+from ...common.files import fault_of, named, open_regular
+from ...common.reporting import Reporter, SilentReporter
+from ...common.stopping import budget_of
 from .describe import describe_facts
 from .facts import collect_facts, collector_paused
 from .limits import BYTES_A_SECOND, CPU_SECONDS, MOST_UNPACKED_BYTES

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...common.errors import UsageError
-from ...common.json_model import checked
+from ...common.json_text import checked
 
 SCHEMA = "mps-build/op_coverage/1"
 COMPOSITES = ("CompositeExplicitAutogradNonFunctional", "CompositeExplicitAutograd", "CompositeImplicitAutograd")

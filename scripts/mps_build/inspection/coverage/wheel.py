@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import MpsNotBuilt, SourceError, UsageError, reason_of
-from ...common.wheels.members import Members, UnsoundWheel, open_wheel
+from ...common.wheels.wheel_file import Members, UnsoundWheel, open_wheel
 from .headers import FOLDER, is_wanted, read_headers
 from .model import ByHand, Facts
 from .tree import ask_torchgen

@@ -13,7 +13,7 @@ ROW = "rt_row"
 # Where threadgroup variables lie: the end of each at a page nobody may touch, far from everything else.
 ARENA_BASE, ARENA_STEP, PAGE = 0x5A00_0000_0000, 1 << 24, 4096
 
-Plant = Callable[[str], str]
+Injection = Callable[[str], str]
 Fault = Literal["refused", "not_compiled", "beyond"]
 
 
@@ -57,6 +57,8 @@ class Refused:
     metadata: Metadata | None = None
     body: str = ""
 
+
+# What compiled code may call: the C runtime's functions (machine/c/*.c), by the names that the compiler uses.
 
 MATH = ("exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
         "tanh", "asinh", "acosh", "atanh", "sinpi", "cospi", "tanpi", "rsqrt", "pow", "powr", "atan2", "fmod",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...common.errors import BuildEnvironmentError
-from ...common.installed import line_that_adds
+from ...common.interpreters import line_that_adds
 from ...inspection.malformed import Malformed
 
 OLDEST = (0, 50)

@@ -22,7 +22,7 @@ _RUNTIME = frozenset(SYMBOLS)
 def compile_kernel(
     bitcode: bytes,
     *,
-    planted: str | None = None,
+    injected: str | None = None,
     level: int = 0,
     passes: str | None = None,
     simulated: bool = False,
@@ -31,14 +31,14 @@ def compile_kernel(
     """Return a kernel's code, or why there is none. Never raises for what the bitcode holds.
 
     Args:
-        planted: the text of the module with a fault, to compile in its place.
+        injected: the text of the module with a fault, to compile in its place.
         simulated: for the simulated device: with an entry for a row of threads, where they run one after another, and
             addresses rounded down as Apple's processors do.
         machine: the processor that the code is for; None: this one.
     """
     metadata, body = None, ""
     try:
-        module, metadata, text = _read(bitcode, planted)
+        module, metadata, text = _read(bitcode, injected)
         body = body_of(text, metadata.function).digest
         check(module, text)
         target = compiler.target_of(machine, level)
@@ -84,13 +84,13 @@ class Addressing:
     digest: str
 
 
-def addressing_of(bitcode: bytes, planted: str | None = None) -> Addressing:
+def addressing_of(bitcode: bytes, injected: str | None = None) -> Addressing:
     """Return how a kernel makes its addresses.
 
     Raises:
         Malformed, Rejected, Untranslated: it cannot be read, or holds what no Metal kernel has.
     """
-    module, metadata, text = _read(bitcode, planted)
+    module, metadata, text = _read(bitcode, injected)
     check(module, text)
     target = compiler.host_target()
     done = translate(text, metadata, datalayout=target.datalayout, triple=target.triple, track=False)
@@ -104,11 +104,11 @@ def addressing_of(bitcode: bytes, planted: str | None = None) -> Addressing:
     )
 
 
-def _read(bitcode: bytes, planted: str | None) -> tuple[Any, Metadata, ModuleText]:
-    """Return LLVM's module, the metadata that the bitcode has, and the text; module and text are the planted ones."""
+def _read(bitcode: bytes, injected: str | None) -> tuple[Any, Metadata, ModuleText]:
+    """Return LLVM's module, the metadata that the bitcode has, and the text; module and text are the injected ones."""
     module = compiler.parse_bitcode(bitcode)
     original = str(module)
     metadata = parse_metadata(original)
-    if planted is not None:
-        module = compiler.parse_text(planted)
-    return module, metadata, split_module(original if planted is None else planted)
+    if injected is not None:
+        module = compiler.parse_text(injected)
+    return module, metadata, split_module(original if injected is None else injected)

@@ -1,4 +1,4 @@
-"""What a kernel may contain, asked of LLVM's own objects. A wheel is untrusted: bitcode can name anything.
+"""What a kernel may contain, by LLVM's own objects. A wheel is untrusted: bitcode can name anything.
 
 Everything is on a list: opcodes, kinds of operands, linkages, attributes, functions by name and type. What is on none
 is refused. llvmlite's classes make an object of every operand; its functions are called directly here, which takes
@@ -84,7 +84,7 @@ def check(module: Any, text: ModuleText) -> None:
     """
     try:
         _check(module, text)
-    except UnicodeDecodeError as error:  # llvmlite decodes each name that it is asked for
+    except UnicodeDecodeError as error:  # llvmlite decodes each name that is read
         raise Rejected(compiler.NOT_UTF8) from error
 
 

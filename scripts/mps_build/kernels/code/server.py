@@ -23,29 +23,29 @@ _WARM = "define void @rt_entry(ptr %a, ptr %i) {\n  ret void\n}\n"
 
 
 class Reader:
-    """What can be asked of a wheel's bitcode."""
+    """What can be requested of a wheel's bitcode."""
 
     def text(self, bitcode: bytes) -> Answer:
         """Return a module as LLVM prints it."""
         return {}, (compiler.read_bitcode(bitcode).encode(),)
 
     def compile(
-        self, bitcode: bytes, planted: str | None, simulated: bool, machine: compiler.Processor | None
+        self, bitcode: bytes, injected: str | None, simulated: bool, machine: compiler.Processor | None
     ) -> Answer:
         """Compile a kernel, or say why there is no code."""
         level, passes = (2, "O1") if simulated else (0, None)
         code = compile_kernel(
-            bitcode, planted=planted, level=level, passes=passes, simulated=simulated, machine=machine
+            bitcode, injected=injected, level=level, passes=passes, simulated=simulated, machine=machine
         )
         head = {"metadata": code.metadata, "body": code.body}
         if isinstance(code, Refused):
             return {**head, "fault": code.fault, "reason": code.reason[:2000]}, ()
         return {**head, "variables": code.variables, "is_cooperative": code.is_cooperative}, (code.objectcode,)
 
-    def addressing(self, bitcode: bytes, planted: str | None) -> Answer:
+    def addressing(self, bitcode: bytes, injected: str | None) -> Answer:
         """Return how a kernel makes its addresses; no metadata where it holds what no kernel has."""
         try:
-            found = addressing_of(bitcode, planted)
+            found = addressing_of(bitcode, injected)
         except (Rejected, Untranslated):
             return {"metadata": None, "body": "", "narrow": [], "digest": ""}, ()
         narrow = [each[:200] for each in found.narrow[:1000]]

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+# Sizes of LLVM types, as text: what a load or store touches, and how long a threadgroup array is.
+
 _SCALARS = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 
@@ -20,16 +22,16 @@ def split_top(text: str) -> list[str]:
     ['i32 0', '<2 x i64> <i64 1, i64 2>', '{ i32, ptr } undef']
     """
     parts, depth, begin, quoted = [], 0, 0, False
-    for position, letter in enumerate(text):
-        if letter == '"':
+    for position, character in enumerate(text):
+        if character == '"':
             quoted = not quoted
         elif quoted:
             continue
-        elif letter in "<[{(":
+        elif character in "<[{(":
             depth += 1
-        elif letter in ">]})":
+        elif character in ">]})":
             depth -= 1
-        elif letter == "," and depth == 0:
+        elif character == "," and depth == 0:
             parts.append(text[begin:position].strip())
             begin = position + 1
     if tail := text[begin:].strip():
@@ -46,8 +48,8 @@ def take_type(text: str) -> tuple[str, str]:
     text = text.lstrip()
     if text[:1] in "<[{":
         depth = 0
-        for position, letter in enumerate(text):
-            depth += (letter in "<[{") - (letter in ">]}")
+        for position, character in enumerate(text):
+            depth += (character in "<[{") - (character in ">]}")
             if depth == 0:
                 return text[: position + 1], text[position + 1 :].lstrip()
         raise UnknownType(text[:40])
@@ -190,6 +192,9 @@ def _plain(line: str) -> str:
     if "!" in line:
         line = _ATTACHMENT.sub("", line)
     return _GROUP.sub("", line) if "#" in line else line
+
+
+# A function that a module declares: its name, what it returns, what it takes, and how LLVM's names spell that.
 
 
 class NotTranslated(Exception):

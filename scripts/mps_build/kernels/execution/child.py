@@ -1,4 +1,4 @@
-"""What every closed child does: say which process it is, close itself, and do what it is asked until nobody asks.
+"""What every closed child does: say which process it is, close itself, and do what is requested until nobody asks.
 
 Requests come pickled from the process that started the server; answers go back as JSON and bytes, and are read there
 by a strict decoder (execution/closed.py).
@@ -18,13 +18,13 @@ from ..program.launch import WrongBinding
 from . import sandbox
 from .frames import as_json, read_frame, write_frame
 
-_MOST = 1 << 34  # of what is asked: the judging process's own inputs
+_MOST = 1 << 34  # of a request: the judging process's own inputs
 
 Answer = tuple[dict[str, Any], tuple[bytes, ...]]
 
 
-def talk(connection: socket.socket, asked: object, memory: int) -> None:
-    """Answer with the methods of `asked`, each of which returns a record and bytes."""
+def talk(connection: socket.socket, served: object, memory: int) -> None:
+    """Answer with the methods of `served`, each of which returns a record and bytes."""
     descriptor = connection.fileno()
     write_frame(descriptor, as_json({"pid": os.getpid(), "outer": _outer()}))
     try:
@@ -39,7 +39,7 @@ def talk(connection: socket.socket, asked: object, memory: int) -> None:
         except EOFError:
             return
         name, arguments = pickle.loads(request)
-        head, parts = _done(getattr(asked, name), arguments)
+        head, parts = _done(getattr(served, name), arguments)
         write_frame(descriptor, as_json(head), *parts)
 
 

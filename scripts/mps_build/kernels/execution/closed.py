@@ -1,4 +1,4 @@
-"""Processes that may only compute, from outside: asked, limited, and never believed.
+"""Processes that may only compute, from outside: given requests and limits, and never believed.
 
 What one says is a message of a known form and length, or the process is ended; what a
 verdict rests on are the bytes that its kernels left.
@@ -33,6 +33,8 @@ from .fork_server import ServerFailed, connect, status_of
 from .frames import BrokenTalk, TooLate, read_frame, write_frame
 from .sandbox import SandboxUnavailable
 
+# What a closed process may say: each answer's form, read strictly, with every number, list and text bounded.
+
 STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
 Text = Annotated[str, Field(max_length=2000)]
 
@@ -46,7 +48,7 @@ class Pid(BaseModel):
 
 
 class Failed(BaseModel):
-    """What went wrong with what was asked."""
+    """What went wrong with a request."""
 
     model_config = STRICT
     failed: Literal["malformed", "binding", "memory", "fault"]
@@ -167,7 +169,7 @@ class _Closed:
         """End the process: nobody asks it any more."""
         self._socket.close()
 
-    def _asked(
+    def _answer(
         self, kind: type[_Record], most: int, seconds: float, name: str, *arguments: object
     ) -> tuple[_Record, bytes]:
         with suppress(BrokenPipeError):  # what it said last, or its status, tells why
@@ -279,13 +281,13 @@ class Reader(_Closed):
         Raises:
             Malformed: LLVM cannot read it.
         """
-        _, data = self._asked(Nothing, MOST_PRINTED, COMPILE_SECONDS, "text", bitcode)
+        _, data = self._answer(Nothing, MOST_PRINTED, COMPILE_SECONDS, "text", bitcode)
         return data.decode("utf-8", "replace")
 
     def compile(
         self,
         bitcode: bytes,
-        planted: str | None = None,
+        injected: str | None = None,
         *,
         simulated: bool = False,
         machine: Processor | None = None,
@@ -296,8 +298,8 @@ class Reader(_Closed):
             simulated: code for the simulated device and millions of threads: it takes four times as long to compile.
             machine: the processor that it is for; None: this machine.
         """
-        asked = (bitcode, planted, simulated, machine)
-        record, data = self._asked(CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", *asked)
+        given = (bitcode, injected, simulated, machine)
+        record, data = self._answer(CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", *given)
         found = record.root
         if found.metadata is not None and not is_bounded(found.metadata):
             return Refused(reason="its metadata has sizes that no kernel has", fault="refused")
@@ -313,13 +315,13 @@ class Reader(_Closed):
             objectcode=data,
         )
 
-    def addressing(self, bitcode: bytes, planted: str | None = None) -> Addressing:
+    def addressing(self, bitcode: bytes, injected: str | None = None) -> Addressing:
         """Return how a kernel makes its addresses.
 
         Raises:
             Malformed: it cannot be read.
         """
-        return self._asked(Addressing, 0, COMPILE_SECONDS, "addressing", bitcode, planted)[0]
+        return self._answer(Addressing, 0, COMPILE_SECONDS, "addressing", bitcode, injected)[0]
 
     def pair(self, one: bytes | None, other: bytes) -> Pair:
         """Return two kernels side by side.
@@ -327,7 +329,7 @@ class Reader(_Closed):
         Raises:
             Malformed: one of them cannot be read.
         """
-        return self._asked(Pair, 0, COMPILE_SECONDS, "pair", one, other)[0]
+        return self._answer(Pair, 0, COMPILE_SECONDS, "pair", one, other)[0]
 
 
 class Machine(_Closed, Runner):
@@ -343,7 +345,7 @@ class Machine(_Closed, Runner):
     def load(self, codes: dict[str, Code]) -> None:
         """Go on with other kernels; nothing of the memory of those before stays open."""
         self.codes, self._program, self._first = codes, None, None
-        self._asked(Nothing, 0, RUN_SECONDS, "load", codes)
+        self._answer(Nothing, 0, RUN_SECONDS, "load", codes)
 
     def left_by(self, program: Program, checks: Sequence[RunCheck]) -> tuple[Left, list[bytes]]:
         """Run a program; return what it left, and the bytes of the buffers that it may write."""
@@ -352,7 +354,7 @@ class Machine(_Closed, Runner):
             sent = replace(program, checks=())  # what its results must be is no matter of who runs it
             self._program, self._first = program, None
         most = sum(each.size for each in buffers_of(program) if each.role != "input")
-        left, contents = _left(*self._asked(Ran, most, RUN_SECONDS, "run", sent, checks), self._first)
+        left, contents = _left(*self._answer(Ran, most, RUN_SECONDS, "run", sent, checks), self._first)
         self._first = self._first or contents
         return left, contents
 
@@ -360,4 +362,4 @@ class Machine(_Closed, Runner):
         """Run a step where a shift moves it to; return what it left, and the moved bytes of its outputs."""
         memory = memory_of(step)
         most = sum(memory[key].size for key in outputs_of(step))
-        return _left(*self._asked(Ran, most, RUN_SECONDS, "shifted", step, shift, groups))
+        return _left(*self._answer(Ran, most, RUN_SECONDS, "shifted", step, shift, groups))

@@ -70,7 +70,7 @@ class Verdict:
         where: the element, thread or address.
         reference: what a wrong result was held against: `form` (expression, function, dense, bytes), and of a
             reference its `name`, `expression`, the result's `dtype` and the inputs' `types`.
-        answers: if asked for: of each program, a digest of its inputs and one of its results.
+        answers: where requested, of each program, a digest of its inputs and one of its results.
         profile: the largest error in each of 64 parts of the first input's values, from -inf to inf.
         explained: the known issues that together hold all of its wrong values (known.py); the outcome is `wrong`.
     """
@@ -142,7 +142,7 @@ def _run(
         found = _of_trouble(first.troubles[0])
         verdict.outcome, verdict.reason, verdict.where = found.outcome, found.reason, found.where
         verdict.explained = tuple(dict.fromkeys([*verdict.explained, *races]))
-        # What such a kernel leaves may depend on the order of its threads: it is asked in one only, or not at all.
+        # What such a kernel leaves may depend on the order of its threads: it is tested in one only, or not at all.
         if has_any_value(races):
             return
         is_ordered, first = True, device.run(program)
@@ -297,6 +297,9 @@ def reference_of(check: Reference) -> dict[str, Any]:
     }
 
 
+# Which bytes of an output a program may write: those of its views, and no others.
+
+
 def gap_changed(views: Sequence[View], contents: bytes, poison: int) -> int | None:
     """Return the first byte outside of all views that is not `poison` any more, or None.
 
@@ -334,17 +337,20 @@ def _clear(mask: bytearray, view: View) -> None:
                 mask[(at + i * step) * size : (at + i * step + 1) * size] = bytes(size)
 
 
+# What a program was given and what it left, as digests: equal for two kernels that answer alike.
+
+
 def answer_of(program: Program, ran: Ran, device: Runner) -> tuple[str, str]:
     """Return digests of a program's inputs (with its label and sizes), and of its results."""
-    asked, got = hashlib.sha256(program.label.encode()), hashlib.sha256()
+    given, got = hashlib.sha256(program.label.encode()), hashlib.sha256()
     for step in program.steps:
         for value in step.arguments.values():
             buffers = value.places.values() if isinstance(value, Addresses) else (value,)
             for buffer in buffers:
                 if isinstance(buffer, Buffer) and buffer.data:
-                    asked.update(buffer.data)
+                    given.update(buffer.data)
     for check in program.checks:
         view = check.got
-        asked.update(f"{view.shape} {view.dtype.name}".encode())
+        given.update(f"{view.shape} {view.dtype.name}".encode())
         got.update(device.canonical(device.take(view, ran.contents[id(view.buffer)]), view))
-    return asked.hexdigest()[:20], got.hexdigest()[:20]
+    return given.hexdigest()[:20], got.hexdigest()[:20]

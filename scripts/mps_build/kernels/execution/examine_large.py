@@ -1,8 +1,8 @@
 """One kernel on tensors past 2**31 and 2**32: candidates from its code, proved or cleared by running it there.
 
 A contract's own small case becomes a large launch (moves.py), over buffers of which only the touched pages exist. The
-results must be those of the small case. Only launches that torch makes are asked: a family's rule says which guards its
-host code asks, and the wheel's own host code whether it asks them (large_host.py).
+results must be those of the small case. Only launches that torch makes are tested: a family's rule says which guards
+its host code asks, and the wheel's own host code whether it asks them (large_host.py).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def examine_large(
         return Verdict(outcome="passed", reason=f"torch launches it for no tensor: {host.never}")
     if host.small:
         return Verdict(outcome="passed", reason=f"nothing can wrap in a launch that torch makes: {host.small}")
-    asked: list[Verdict] = []
+    tested: list[Verdict] = []
     others: list[Move] = []
 
     def fits(move: Move) -> bool:
@@ -84,24 +84,24 @@ def examine_large(
 
     try:
         for move in moves_of(kernel, case, device, ways or Ways(), fits, host.rule.ways if host.rule else ()):
-            asked.append(_beyond(kernel, move, device, host))
-            if asked[-1].outcome in ("wrong", "out_of_bounds", "timeout"):
-                return asked[-1]
+            tested.append(_beyond(kernel, move, device, host))
+            if tested[-1].outcome in ("wrong", "out_of_bounds", "timeout"):
+                return tested[-1]
     except (NotBound, WrongBinding) as error:
-        if not asked:
-            return _candidate(_STUCK, f"{shown}; it cannot be asked: {error}")
-    if not asked and host.keeps_small:
+        if not tested:
+            return _candidate(_STUCK, f"{shown}; it cannot be tested: {error}")
+    if not tested and host.keeps_small:
         reason = f"torch launches it for no tensor that reaches over 2**31 bytes; {host.text}"
         return Verdict(outcome="passed", reason=f"{reason}; its cases were not made so large")
-    if not asked and others:
+    if not tested and others:
         return _candidate(_OTHERS, f"{shown}; {host.when}", inputs={"case": others[0].program.label})
-    if not asked:
+    if not tested:
         return _candidate(_STUCK, shown if not host.unknown else f"{shown}; {host.unknown}")
-    failing = [each for each in asked if each.where.get("rank") == _FAILS]
-    passed = [each for each in asked if each.outcome == "passed"]
+    failing = [each for each in tested if each.where.get("rank") == _FAILS]
+    passed = [each for each in tested if each.outcome == "passed"]
     if passed and not failing:
         return replace(passed[0], reason="; ".join(dict.fromkeys(each.reason for each in passed)))
-    return (failing or asked)[0]
+    return (failing or tested)[0]
 
 
 def unmoved(kernel: Kernel, narrow: Sequence[str]) -> Verdict | None:
@@ -121,7 +121,7 @@ def _candidate(rank: str, reason: str, **fields: object) -> Verdict:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Asked:
+class _Tested:
     """What is known after some launches: the sizes at which it was right, by how many units the last of them, the first
     that torch does not make, and one at which it fails where torch launches another kernel."""
 
@@ -133,41 +133,41 @@ class _Asked:
 
 def _beyond(kernel: Kernel, move: Move, device: Runner, host: Host) -> Verdict:
     """Run at each limit that a launch of torch's passes; the first at which it is not as it was decides."""
-    asked = _Asked(right=[])
+    tested = _Tested(right=[])
     for units, text in _targets(kernel, move):
         shift = replace(move.shift, units=units)
         tensors = tensors_of(kernel, move, shift)
         if not host.makes(tensors):
-            asked.beyond = asked.beyond or text
+            tested.beyond = tested.beyond or text
             continue
         try:
             moved = device.run_shifted(move.step, shift)
         except WrongBinding:
             continue  # no launch has so many threads, no length so many bits, or no buffer fits here
         if moved.trouble is not None and moved.trouble.kind == "timeout":
-            if asked.last * 2 < units:
+            if tested.last * 2 < units:
                 break  # so many steps that they are not waited for: nothing is known from here on
             # Not half as many steps took no longer than the patience: so many times that is no matter of their number.
             moved = device.run_shifted(move.step, replace(shift, milliseconds=_PATIENT * shift.milliseconds))
         if moved.trouble is None and moved.contents == move.small.contents:
-            asked.right.append(text)
-            asked.last = units
+            tested.right.append(text)
+            tested.last = units
             continue
         if not is_made(host, kernel, move, shift):
-            asked.others = text
+            tested.others = text
             break
-        return _failed(kernel, replace(move, shift=shift), host, moved, text, asked.right)
+        return _failed(kernel, replace(move, shift=shift), host, moved, text, tested.right)
     label = move.program.label
-    if asked.others:
-        reason = f"it fails {asked.others}, and torch launches it only if {host.when}"
+    if tested.others:
+        reason = f"it fails {tested.others}, and torch launches it only if {host.when}"
         return _candidate(_OTHERS, reason, inputs={"case": label})
-    if not asked.right:
-        if asked.beyond:
-            reason = f"torch launches it for no tensor {asked.beyond}; {host.text}"
+    if not tested.right:
+        if tested.beyond:
+            reason = f"torch launches it for no tensor {tested.beyond}; {host.text}"
             return Verdict(outcome="passed", reason=reason, inputs={"case": label})
         return _candidate(_SMALL, "they do not reach 2**31 bytes", inputs={"case": label})
-    reason = f"right up to {asked.right[-1]}" + (f"; {host.text}" if asked.beyond else "")
-    return Verdict(outcome="passed", reason=reason, inputs={"case": label, "moved": asked.right[-1]})
+    reason = f"right up to {tested.right[-1]}" + (f"; {host.text}" if tested.beyond else "")
+    return Verdict(outcome="passed", reason=reason, inputs={"case": label, "moved": tested.right[-1]})
 
 
 def _shifts(kernel: Kernel, move: Move, host: Host) -> list[Shift]:
@@ -224,6 +224,8 @@ def _outcome(moved: Moved) -> Outcome:
         return "wrong"
     return "timeout" if moved.trouble.kind in ("timeout", "deadlock") else "out_of_bounds"
 
+
+# What the workers of a run know of large launches already: kernels that make their addresses alike share a verdict.
 
 _SHARED = ("passed", "overflow_candidate")
 

@@ -45,7 +45,7 @@ def isolate() -> None:
 def _end_with_parent(parent: int | None) -> None:
     ctypes.CDLL(None).prctl(_DEATH, signal.SIGKILL, 0, 0, 0)
     if parent is not None and os.getppid() != parent:
-        os._exit(1)  # it ended before it could be told
+        os._exit(1)  # it ended before it could be signalled
 
 
 def connect(path: str, seconds: float) -> socket.socket:
@@ -137,13 +137,13 @@ def _reap(statuses: dict[int, int]) -> None:
 
 
 def _answer(connection: socket.socket, statuses: dict[int, int]) -> None:
-    """Say with which status a child ended; one that goes on is ended, after a moment if it was not asked to be."""
+    """Say with which status a child ended; one that goes on is ended, after a moment if no one requested that."""
     with connection, suppress(OSError, ValueError, TypeError, KeyError):
         connection.settimeout(5)
-        asked = json.loads(connection.recv(200))
-        pid = int(asked["pid"])
+        request = json.loads(connection.recv(200))
+        pid = int(request["pid"])
         if pid not in statuses:
-            statuses[pid] = _ended(pid, 0.0 if asked["end"] else _GRACE_SECONDS)
+            statuses[pid] = _ended(pid, 0.0 if request["end"] else _GRACE_SECONDS)
         connection.sendall(json.dumps({"status": statuses.pop(pid)}).encode())
 
 

@@ -36,8 +36,8 @@ class Bound:
 
     def passes(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether a launch of these tensors is made."""
-        asked = [each for each in tensors if not self.ask.of or each.name in self.ask.of]
-        return all(self._of(each) <= self.guard.most for each in asked)
+        limited = [each for each in tensors if not self.ask.of or each.name in self.ask.of]
+        return all(self._of(each) <= self.guard.most for each in limited)
 
     def _of(self, tensor: Tensor) -> int:
         if self.guard.quantity == "bytes":
@@ -123,8 +123,8 @@ def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host
     called = {way: _called(code.calls, way) for way in found if way}
     if not called:
         return Host(rule=rule, unknown=code.reason or f"the wheel's host code does not name {ways[0][-1]}")
-    wider = twin_of(kernel.name, names)
-    bounds = [each for ask in rule.asks for each in _bounds(ask, code, list(called.values()), wider)]
+    twin = twin_of(kernel.name, names)
+    bounds = [each for ask in rule.asks for each in _bounds(ask, code, list(called.values()), twin)]
     if rule.held and rule.held not in code.texts:
         return Host(rule=rule, bounds=tuple(bounds), unknown="its host code is not the one that the rule was read of")
     if rule.small and len(bounds) >= len(rule.asks) and all(each.guard.most < 1 << 31 for each in bounds):
@@ -137,8 +137,8 @@ def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host
     if unstated := above - {ask.guard for ask in rule.asks}:
         unknown = f"what calls {ways[0][-1]} asks {', '.join(sorted(unstated))}, and no rule says for what"
         return Host(rule=rule, bounds=tuple(bounds), unknown=unknown if not bounds else "")
-    if wider and not rule.asks:
-        return Host(rule=rule, unknown=f"{wider} is there for larger tensors, and no rule says when it is taken")
+    if twin and not rule.asks:
+        return Host(rule=rule, unknown=f"{twin} is there for larger tensors, and no rule says when it is taken")
     return Host(rule=rule, bounds=tuple(bounds))
 
 
@@ -156,21 +156,21 @@ def twin_of(name: str, names: Collection[str]) -> str | None:
     return next((each for each in found if each != name and each in names), None)
 
 
-def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]], wider: str | None) -> list[Bound]:
+def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]], twin: str | None) -> list[Bound]:
     """Return what an ask keeps small: nothing if the wheel's host code does not ask it in every way to the kernel."""
     if ask.limit is not None:
-        is_asked = wider is not None if ask.twin else ask.message in code.texts
-        return [Bound(guard=ask.limit, ask=ask)] if is_asked else []
+        holds = twin is not None if ask.twin else ask.message in code.texts
+        return [Bound(guard=ask.limit, ask=ask)] if holds else []
     return [
-        Bound(guard=_told(each, [calls[each.symbol] for calls in called]), ask=ask)
+        Bound(guard=_with_number(each, [calls[each.symbol] for calls in called]), ask=ask)
         for each in load_guards()
         if each.name == ask.guard and all(each.symbol in calls for calls in called)
     ]
 
 
-def _told(guard: Guard, numbers: Sequence[int]) -> Guard:
+def _with_number(guard: Guard, numbers: Sequence[int]) -> Guard:
     """Return a guard with the largest number that it is called with, if that is what it limits."""
-    most = max(numbers) if guard.is_told else 0
+    most = max(numbers) if guard.is_given else 0
     return guard.model_copy(update={"most": most or guard.most})
 
 

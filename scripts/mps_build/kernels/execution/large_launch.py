@@ -134,7 +134,7 @@ def _empty(kernel: Kernel, move: Move, tensor: Tensor) -> str:
     name = f"torch.{dtype.torch}" if dtype else f"…{tensor.element} bytes"
     made = f"torch.empty({tensor.shape}, dtype={name}, device='mps')"
     if view is None or len(tensor.shape) != len(view.shape):
-        return made  # its shape is not told: as many elements as its storage has
+        return made  # its shape is not known: as many elements as its storage has
     strides = view.strides if view.strides is not None else dense_strides(view.shape)
     if strides == dense_strides(view.shape):
         return made
@@ -156,7 +156,7 @@ def _view(program: Program, buffer: Buffer) -> View | None:
 
 
 def _shape(program: Program, buffer: Buffer, shift: Shift, key: str | int, size: int) -> Shape | None:
-    """Return a view's shape with its outermost dimension as long as the launch has it; None if it cannot be told."""
+    """Return a view's shape with its outermost dimension as long as the launch has it; None if it is not known."""
     view = _view(program, buffer)
     if view is None or not view.shape or not all(view.shape):
         return None

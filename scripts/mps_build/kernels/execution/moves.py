@@ -61,7 +61,7 @@ def moves_of(
     What worked for another kernel of its form is tried first, and alone if it works.
 
     Args:
-        fits: whether a way leads to launches that are asked for.
+        fits: whether a way leads to launches that are to be tested.
         tried: the ways that are tried; empty: all.
 
     Raises:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...common.cores import with_share
-from ...common.process import Command
-from ...common.watched import watched
+from ...common.process import Command, watched
 from ..judge.references import load_references
 from ..machine.build import build_runtime
 from .sandbox import LARGE_BYTES, MEMORY_BYTES
@@ -27,7 +26,7 @@ _KERNELS = __package__.rpartition(".")[0]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """Where the servers can be asked, and the C runtime of this run."""
+    """Where the servers listen, and the C runtime of this run."""
 
     reader: Path
     machine: Path

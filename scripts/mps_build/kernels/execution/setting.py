@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..code.compiled import Plant
+from ..code.compiled import Injection
 from ..read.host_code import HostCode
 from ..read.library import Library
 from .large_host import NOTHING
@@ -42,7 +42,7 @@ class Setting:
     judge: Path
     seed: int
     is_quick: bool
-    plant: Plant | None = None
+    fault: Injection | None = None
     compile_only: bool = False
     selected: tuple[int, ...] = ()
     known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

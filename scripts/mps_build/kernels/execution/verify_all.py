@@ -1,4 +1,4 @@
-"""All kernels that were asked for: selected, examined, held against the known issues, counted."""
+"""All kernels that a run is to test: selected, examined, held against the known issues, counted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from ...common.cores import usable_cores
 from ...common.errors import BuildEnvironmentError, UsageError
 from ...common.process import Command, capture
-from ...common.reporter import Reporter
-from ..code.compiled import Plant
+from ...common.reporting import Reporter
+from ..code.compiled import Injection
 from ..code.compiler import require_llvm, translator_version
 from ..judge.known import load_known
-from ..judge.references import load_references, told_of_another
+from ..judge.references import load_references, warning_of_another
 from ..program.values import fill_pools
 from ..read.host_code import HostCode
 from ..read.library import BASIC, Library
@@ -54,7 +54,7 @@ class Request:
     cache: Path
     choice: Choice
     seed: int = 0
-    plant: Plant | None = None
+    fault: Injection | None = None
     jobs: int | None = None
     with_answers: bool = False
     is_large: bool = False
@@ -90,7 +90,7 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
 
     Raises:
         UsageError: nothing is selected.
-        BuildEnvironmentError: llvmlite or a C compiler is missing, or torch cannot be asked.
+        BuildEnvironmentError: llvmlite or a C compiler is missing, or torch cannot be imported.
         RefusedForSafety: a wheel's code cannot be kept from this machine here.
     """
     require_llvm()
@@ -102,20 +102,20 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
     if not tasks:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     torch = _version_of_torch(request)
-    if another := told_of_another(torch):
+    if another := warning_of_another(torch):
         reporter.line(another)
     calls = sorted((name, sorted(guards.items())) for name, guards in request.host.calls.items())
     callers = sorted((name, sorted(guards)) for name, guards in request.host.callers.items())
-    asked = calls, callers, sorted(request.host.texts)
+    host = calls, callers, sorted(request.host.texts)
     state = state_of(
-        translator_version(), torch, request.version, request.seed, request.choice.is_quick, request.is_large, asked
+        translator_version(), torch, request.version, request.seed, request.choice.is_quick, request.is_large, host
     )
     verdicts = Verdicts(request.cache / "verdicts", state)
     rows: dict[Task, KernelRow] = {}
     if len(tasks) > _MANY:
         fill_pools(request.seed)
     selected = tuple(each.function for each in tasks if each.library == 0)
-    known = {} if request.plant or request.with_answers else verdicts.known
+    known = {} if request.fault or request.with_answers else verdicts.known
     with servers(request.cache, request.python, request.environ, is_large=request.is_large) as started:
         setting = Setting(
             libraries=request.libraries,
@@ -127,7 +127,7 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
             judge=started.judge,
             seed=request.seed,
             is_quick=request.choice.is_quick,
-            plant=request.plant,
+            fault=request.fault,
             selected=selected,
             known=known,
             with_answers=request.with_answers,
@@ -145,7 +145,7 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
         finally:
             verdicts.save()  # also of a run that is interrupted
         reporter.done()
-    return _resolved([rows[task] for task in tasks], request.version, is_planted=request.plant is not None)
+    return _resolved([rows[task] for task in tasks], request.version, has_fault=request.fault is not None)
 
 
 def workers_of(request: Request) -> int:
@@ -154,9 +154,9 @@ def workers_of(request: Request) -> int:
 
 
 def _nothing_selected(choice: Choice) -> str:
-    asked = [f"--kernel {choice.pattern}"] if choice.pattern else []
-    asked += [f"--op {choice.operator}"] if choice.operator else []
-    return f"no kernel of the wheel matches {' and '.join(asked) or 'these options'}"
+    given = [f"--kernel {choice.pattern}"] if choice.pattern else []
+    given += [f"--op {choice.operator}"] if choice.operator else []
+    return f"no kernel of the wheel matches {' and '.join(given) or 'these options'}"
 
 
 def _version_of_torch(request: Request) -> str:
@@ -189,10 +189,10 @@ def _row(request: Request, done: Done) -> KernelRow:
     )
 
 
-def _resolved(rows: list[KernelRow], version: str | None, *, is_planted: bool) -> list[KernelRow]:
+def _resolved(rows: list[KernelRow], version: str | None, *, has_fault: bool) -> list[KernelRow]:
     """Fill in the kernels that are equal to another library's, and mark the known issues.
 
-    With a fault planted only what a known issue explains value by value is known: the rest has been made to fail.
+    With a fault injected only what a known issue explains value by value is known: the rest has been made to fail.
     """
     by_name = {row.name: row for row in rows if row.library == BASIC}
     for row in rows:
@@ -205,7 +205,7 @@ def _resolved(rows: list[KernelRow], version: str | None, *, is_planted: bool) -
     for row in rows:
         explained = row.verdict.get("explained", ())
         covering = [each for each in load_known() if each.covers(row.name, row.outcome, version, explained)]
-        if is_planted or explained:
+        if has_fault or explained:
             covering = covering if explained and {each.id for each in covering} >= set(explained) else []
         if covering:
             known = covering[0]
@@ -214,7 +214,7 @@ def _resolved(rows: list[KernelRow], version: str | None, *, is_planted: bool) -
     return rows
 
 
-def load_plant(text: str) -> Plant:
+def load_fault(text: str) -> Injection:
     """Return the function of FILE.py:NAME: from the LLVM IR of a kernel to another text.
 
     Raises:
@@ -226,7 +226,7 @@ def load_plant(text: str) -> Plant:
         raise UsageError(f"--inject {text!r} is not of the form FILE.py:NAME")
     if not path.is_file():
         raise UsageError(f"--inject: {path} is not a file")
-    spec = importlib.util.spec_from_file_location("planted", path)
+    spec = importlib.util.spec_from_file_location("injected", path)
     if spec is None or spec.loader is None:
         raise UsageError(f"--inject: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
@@ -237,8 +237,8 @@ def load_plant(text: str) -> Plant:
     function = getattr(module, name, None)
     if not callable(function):
         raise UsageError(f"--inject: {path} has no function {name}")
-    planted: Plant = function
-    return planted
+    injected: Injection = function
+    return injected
 
 
 def counts(rows: Sequence[KernelRow]) -> dict[str, int]:
@@ -249,6 +249,9 @@ def counts(rows: Sequence[KernelRow]) -> dict[str, int]:
         "bound": sum(row.outcome in RAN for row in rows),
         "run": sum(row.outcome in RAN for row in rows),
     }
+
+
+# Do changed kernels answer as before? Both wheels' are run on equal inputs, and what they leave is compared.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,13 +73,14 @@ def stated(step: Step, trials: Trials, growth: Growth) -> tuple[Shift, Moved] | 
     Raises:
         Exhausted: nothing more is tried.
     """
-    if not {*growth.bytes, *growth.values, *growth.results} <= memory_of(step).keys():
+    if not {*growth.bytes, *growth.stretched, *growth.values, *growth.results} <= memory_of(step).keys():
         return None
     shift = Shift(
         axis=growth.axis,
         units=1,
         unit=growth.groups,
         bytes=growth.bytes,
+        stretched=growth.stretched,
         words=growth.words,
         values=growth.values,
         results=growth.results,

@@ -34,13 +34,14 @@ from .sandbox import SandboxUnavailable
 from .setting import Pairs, Place, Setting
 from .store import Store, key_of
 
+# One closed process runs kernels in turn: a new one after some of them, and after any that did not pass.
 # To start a process and to close it takes as long as to run one kernel.
 MOST_KERNELS = 16
 
 
-# One process reads so many neighbours: LLVM's first kernel takes it twice as long as the next.
+# One process reads so many neighbours: LLVM's first kernel takes it two times as long as the next.
 READ_BY_ONE = 64
-UNCHANGED = "the plant changes nothing in it"
+UNCHANGED = "the fault changes nothing in it"
 _OF_FAULT: Mapping[Fault, Outcome] = {"refused": "refused", "not_compiled": "not_compiled", "beyond": "not_bound"}
 
 
@@ -121,7 +122,7 @@ class _Worker:
         try:
             if self._setting.pairs is not None:
                 return self._pair((number, place), self._setting.pairs)
-            if number and self._setting.plant is None and (key := self._key_of_equal(function)):
+            if number and self._setting.fault is None and (key := self._key_of_equal(function)):
                 return {"verdict": {"outcome": "same"}, "key": key}
             return self._examined(function)
         except SandboxUnavailable:
@@ -167,21 +168,21 @@ class _Worker:
         bitcode = self._library.bitcode(function)
         if self._setting.is_large:
             return self._examined_large(function, bitcode, began)
-        kept = None if self._setting.plant else self._codes.get(function.name) or self._store.load(bitcode)
+        kept = None if self._setting.fault else self._codes.get(function.name) or self._store.load(bitcode)
         if isinstance(kept, Refused):
             return _said(Verdict(outcome=_OF_FAULT[kept.fault], reason=kept.reason), kept)
         if kept is not None and (row := self._setting.known.get(self._key(function, kept))):
             return dict(row)
-        planted = None
-        if self._setting.plant is not None:
+        injected = None
+        if self._setting.fault is not None:
             original = self._read().text(bitcode)
-            planted = self._setting.plant(original)
-            if planted == original:
+            injected = self._setting.fault(original)
+            if injected == original:
                 return _said(Verdict(outcome="skipped", reason=UNCHANGED), None)
-        code = kept or self._compiled(function, planted)
+        code = kept or self._compiled(function, injected)
         if isinstance(code, Refused):
             return _said(Verdict(outcome=_OF_FAULT[code.fault], reason=code.reason), code)
-        key = "" if planted else self._key(function, code)
+        key = "" if injected else self._key(function, code)
         if row := self._setting.known.get(key):
             return dict(row)
         kernel = match_kernel(function.name, code.metadata)
@@ -190,15 +191,15 @@ class _Worker:
 
     def _examined_large(self, function: Function, bitcode: bytes, began: float) -> dict[str, Any]:
         """Read how a kernel makes its addresses, and run it only if that does not settle it."""
-        key, planted = key_of((b"large", bitcode)), None
-        if self._setting.plant is not None:
+        key, injected = key_of((b"large", bitcode)), None
+        if self._setting.fault is not None:
             original = self._read().text(bitcode)
-            key, planted = "", self._setting.plant(original)
-            if planted == original:
+            key, injected = "", self._setting.fault(original)
+            if injected == original:
                 return _said(Verdict(outcome="skipped", reason=UNCHANGED), None)
         elif row := self._setting.known.get(key):
             return dict(row)
-        found = self._read().addressing(bitcode, planted)
+        found = self._read().addressing(bitcode, injected)
         kernel = match_kernel(function.name, found.metadata) if found.metadata else None
         verdict = None
         if found.metadata is not None:
@@ -206,7 +207,7 @@ class _Worker:
             verdict = self._large.settled(bare, found)
         code: Code | Refused | None = None
         if verdict is None:
-            code = (None if planted else self._store.load(bitcode)) or self._compiled(function, planted)
+            code = (None if injected else self._store.load(bitcode)) or self._compiled(function, injected)
             if isinstance(code, Refused) or kernel is None:
                 reason = code.reason if isinstance(code, Refused) else "it holds what no Metal kernel has"
                 fault = code.fault if isinstance(code, Refused) else "refused"
@@ -225,16 +226,16 @@ class _Worker:
         names = (function.name, *(name for name in companions_of(kernel) if name in self._by_name))
         return key_of(self._library.bitcode(self._by_name[name]) for name in names)
 
-    def _compiled(self, function: Function, planted: str | None = None) -> Code | Refused:
+    def _compiled(self, function: Function, injected: str | None = None) -> Code | Refused:
         """Compile a kernel, and keep its code."""
         bitcode = self._library.bitcode(function)
         try:
-            code = self._read().compile(bitcode, planted)
+            code = self._read().compile(bitcode, injected)
         except Ended as ended:
             self._end_reader()
             how = "took too long" if ended.outcome == "timeout" else ended.reason.removeprefix("its process ")
             return Refused(reason=f"the compiler {how}")
-        if planted is None:
+        if injected is None:
             self._store.save(bitcode, code)
             self._codes[function.name] = code
         return code
@@ -263,11 +264,11 @@ class _Worker:
             self._judge = Judge(setting.judge)
         judge = self._judge
 
-        def asked(machine: Machine) -> Verdict:
+        def tested(machine: Machine) -> Verdict:
             answer = partial(answer_of, device=machine) if setting.with_answers else None
             return examine(kernel, self._case(function, codes), machine, judge, answer=answer)
 
-        return self._turns.examined(codes, asked)
+        return self._turns.examined(codes, tested)
 
     def _case(self, function: Function, codes: Mapping[str, Code]) -> Case:
         return Case(
@@ -301,7 +302,7 @@ class Turns:
         self._count = 0
 
     def examined(self, codes: dict[str, Code], examine: Callable[[Machine], Verdict]) -> Verdict:
-        """Return the verdict on a kernel; one that is not well in a used process is asked again in a new one.
+        """Return the verdict on a kernel; one that is not well in a used process is tested again in a new one.
 
         Args:
             codes: the kernel's, and of those that its programs launch.
@@ -338,6 +339,9 @@ class Turns:
 
 def _is_well(verdict: Verdict) -> bool:
     return verdict.outcome in ("passed", "not_bound")
+
+
+# Reads kernels without running them: are two of one name the same, and how many instructions each has.
 
 
 def read_pair(reader: Reader, libraries: Sequence[Library], place: Place, pairs: Pairs) -> dict[str, Any]:

@@ -45,14 +45,14 @@ def load_references(folder: Path = FOLDER) -> Mapping[str, Mapping[str, Any]]:
     """Return all rows by name; `parameters` holds the names of each one's inputs, in the order of a question's.
 
     Raises:
-        ValueError: a name comes twice, or a row has an unknown key, or not exactly one of `expr` and `function`.
+        ValueError: a name comes two times, or a row has an unknown key, or not exactly one of `expr` and `function`.
     """
     rows: dict[str, Mapping[str, Any]] = {}
     for family, sections in load_families(folder).items():
         for name, row in sections.get("references", {}).items():
             row = {"expr": row} if isinstance(row, str) else row  # noqa: PLW2901
             if name in rows:
-                raise ValueError(f"{family}: {name} is there twice")
+                raise ValueError(f"{family}: {name} is there two times")
             if unknown := set(row) - _KEYS:
                 raise ValueError(f"{family}: {name}: unknown keys {sorted(unknown)}")
             if len({"expr", "function"} & set(row)) != 1:
@@ -91,9 +91,9 @@ def free_names(expression: str) -> list[str]:
 
 @cache
 def _functions() -> Mapping[str, tuple[str, ...]]:
-    """Return the functions of families/*/judge.py with their parameters: they run where torch is, not here."""
+    """Return the functions of families/*/references.py with their parameters: they run where torch is, not here."""
     found: dict[str, tuple[str, ...]] = {}
-    for path in sorted(FOLDER.glob("*/judge.py")):
+    for path in sorted(FOLDER.glob("*/references.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
@@ -101,12 +101,12 @@ def _functions() -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def told_of_another(torch: str) -> str:
+def warning_of_another(torch: str) -> str:
     """Return what to say of a torch that computes the references and is another than they were tried with.
 
     Where the two differ, a right kernel reads as wrong: 2.11 makes NaN of what float8 cannot hold, 2.13 its largest.
 
-    >>> told_of_another("2.13.0+cpu"), told_of_another("2.11.0+cu130")
+    >>> warning_of_another("2.13.0+cpu"), warning_of_another("2.11.0+cu130")
     ('', 'torch 2.11.0+cu130 computes the references, tried with 2.13.0 alone')
     """
     is_tried = torch.split(".")[:2] == TORCH.split(".")[:2]

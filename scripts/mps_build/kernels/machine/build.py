@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...common.errors import BuildEnvironmentError
-from ...common.installed import line_that_adds
+from ...common.interpreters import line_that_adds
 from ...common.process import Command, capture
 from ..execution.store import Entries
 

@@ -207,7 +207,7 @@ class Device(Runner):
     def _collected(
         self, program: Program, placed: dict[int, Place], launches: Sequence[Launch]
     ) -> tuple[Left, list[bytes]]:
-        """Take what is not only read; an input that has changed is told with its first changed byte."""
+        """Take what is not only read; an input that has changed is reported with its first changed byte."""
         contents, changed = [], []
         for number, value in enumerate(buffers_of(program)):
             entry = placed[id(value)]

@@ -1,4 +1,4 @@
-"""What a run leaves, as numbers: a closed process tells them, and the one that asked puts them into words."""
+"""What a run leaves, as numbers: a closed process reports them, and who requested them puts them into words."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Launch:
 
     @classmethod
     def of(cls, step: int, said: Report, places: Sequence[Place], spoiled: Sequence[tuple[int, int]] = ()) -> Launch:
-        """Return a launch of what the runtime reports; places are told only where something is wrong."""
+        """Return a launch of what the runtime reports; places are given only where something is wrong."""
         numbers = {
             name: int(getattr(said, name))
             for name in ("status", "signal", "address", "divergent", "threads", "inactive", "races", "race_kind",

@@ -1,4 +1,4 @@
-"""Object code into memory: its sections laid out, its relocations done, nothing looked up but the runtime's functions.
+"""Object code into memory: its sections placed, its relocations done, nothing looked up but the runtime's functions.
 
 LLVM's own loader would resolve a name among all that this process has, and brings LLVM's 100 MB into the process that
 runs a stranger's code. The object files are LLVM's, for its large code model; psABI and the ELF for the Arm 64-bit
@@ -41,7 +41,7 @@ class _Section:
 
 
 class Image:
-    """An object file laid out: `size` bytes; `linked` gives them for the address at which they will lie."""
+    """An object file in memory: `size` bytes; `linked` gives them for the address at which they will lie."""
 
     def __init__(self, data: bytes) -> None:
         try:

@@ -23,7 +23,7 @@ from .shift import Shift
 
 
 class Machine:
-    """What can be asked of one closed process: to hold code, and to launch programs of it."""
+    """What can be requested of one closed process: to hold code, and to launch programs of it."""
 
     def __init__(self, runtime: Any) -> None:
         self._codes: dict[str, Code] = {}

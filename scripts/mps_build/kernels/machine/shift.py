@@ -81,7 +81,7 @@ def sizes_of(step: Step, shift: Shift) -> dict[str | int, int]:
 
 
 def moved_of(step: Step, shift: Shift, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]) -> Moved:
-    """Return what a shifted launch left, by argument, and its trouble in words; numbers that grow are told without.
+    """Return what a shifted launch left, by argument, and its trouble in words; numbers that grow are given without.
 
     Raises:
         BadReport: it tells of other outputs than the step has.

@@ -78,7 +78,7 @@ class Said(Protocol):
 
 
 class Compiled(Protocol):
-    """What is asked of a compiled kernel."""
+    """What is needed of a compiled kernel."""
 
     @property
     def variables(self) -> tuple[Variable, ...]:

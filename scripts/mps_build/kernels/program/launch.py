@@ -107,6 +107,7 @@ class Growth:
     Args:
         groups: by how many threadgroups the launch lies further along `axis`; 0: it has the same ones.
         bytes: by argument, how far its contents lie further on.
+        stretched: by argument, the bytes of a piece (a row), and how far each piece lies from the one before it.
         words: by argument, the numbers of a constant that grow.
         values: by argument, the whole numbers that grow in what the launch finds there.
         results: by argument, the whole numbers that grow in what the launch leaves there.
@@ -116,6 +117,7 @@ class Growth:
     groups: int = 0
     axis: int = 0
     bytes: Mapping[str | int, int]
+    stretched: Mapping[str | int, tuple[int, int]] = field(default_factory=dict)
     words: Mapping[str | int, Words] = field(default_factory=dict)
     values: Mapping[str | int, Words] = field(default_factory=dict)
     results: Mapping[str | int, Words] = field(default_factory=dict)

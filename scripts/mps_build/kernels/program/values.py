@@ -18,7 +18,7 @@ _FINITE = (0.0, 1.0, 0.5, 1.5, 2.0, 3.0, 0.1, 0.7, 10.0, 11.2, 100.0, 1000.0, 0.
 
 
 def pack(dtype: DType, numbers: list[float] | list[int]) -> bytes:
-    """Return numbers as elements; complex types take twice as many. Floats out of range become infinite.
+    """Return numbers as elements; complex types take two for each. Floats out of range become infinite.
 
     >>> pack(DTYPES["half"], [1.0, 1e6]).hex(), pack(DTYPES["char"], [-1, 300]).hex()
     ('003c007c', 'ff2c')

@@ -50,7 +50,7 @@ _ANONYMOUS = b"12_GLOBAL__N_1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCode:
-    """What was asked of a wheel's host code.
+    """What a wheel's host code was searched for.
 
     Args:
         calls: by function, which of the guards it calls, itself or in a block of it, each with the largest number that
@@ -146,7 +146,7 @@ def calls_of(
             calls: dict[str, int] = {}
             for at in begins:
                 own[at] = function
-                for guard, number in text.asked_by(at).items():
+                for guard, number in text.guards_of(at).items():
                     calls[guard] = max(number, calls.get(guard, 0))
             found[function] = calls
     return HostCode(calls=found, callers=text.callers(own))
@@ -161,7 +161,7 @@ class _Text:
     starts: Sequence[int]
     targets: Mapping[int, str]
 
-    def asked_by(self, at: int) -> dict[str, int]:
+    def guards_of(self, at: int) -> dict[str, int]:
         """Return what a function at an address asks (HostCode.calls)."""
         place = bisect.bisect_right(self.starts, at)
         end = self.starts[place] if place < len(self.starts) else self.begin + 4 * len(self.words)
@@ -181,16 +181,16 @@ class _Text:
     def callers(self, own: Mapping[int, str]) -> dict[str, frozenset[str]]:
         """Return the guards that functions ask which call others directly, by the called one's name."""
         found: dict[str, set[str]] = {}
-        asked: dict[int, dict[str, int]] = {}
+        guards_at: dict[int, dict[str, int]] = {}
         calls = (number for number, word in enumerate(self.words) if word >> 26 == _CALL)
         for number in calls:
             at = self.begin + 4 * number
             function = own.get(_target(self.words[number], at))
             if function is not None:
                 start = self.starts[bisect.bisect_right(self.starts, at) - 1]
-                if start not in asked:
-                    asked[start] = self.asked_by(start)
-                found.setdefault(function, set()).update(set(asked[start]) - {INLINE})
+                if start not in guards_at:
+                    guards_at[start] = self.guards_of(start)
+                found.setdefault(function, set()).update(set(guards_at[start]) - {INLINE})
         return {function: frozenset(guards) for function, guards in found.items()}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.cores import usable_cores
-from ...common.reporter import Reporter
+from ...common.reporting import Reporter
 from ..execution.pool import Done, Task, examine_all
 from ..execution.servers import servers
 from ..execution.setting import Place, Setting
@@ -188,6 +188,8 @@ class _Found:
             places=self._places,
         )
 
+
+# Two runs of verify_kernels side by side: which kernels are wrong now and were not, and the other way about.
 
 Row = tuple[str, str, str, str]
 _WRONG = (*FOUND, "known")

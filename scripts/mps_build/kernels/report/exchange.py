@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...common.junit import JunitCase, junit
-from ...common.sarif import SarifResult, sarif
+from ...common.exchange import JunitCase, SarifResult, junit, sarif
 from ..execution.verify_all import FOUND
 from .document import witness
 

@@ -14,6 +14,8 @@ from ..execution.verify_all import FOUND
 from ..program.dtypes import DTYPES
 from .document import importance, witness
 
+# The accuracy atlas: the largest error of every function and type, in one release or several.
+
 _TYPE = re.compile("|".join(sorted(DTYPES, key=len, reverse=True)))
 _ALL_VALUES = {"half": "all 65,536 values", "bfloat": "all 65,536 values"}
 
@@ -39,7 +41,7 @@ class Entry:
 
     @property
     def inputs(self) -> str:
-        """Which inputs were asked."""
+        """Which inputs were tested."""
         if not self.is_unary:
             return "pairs at the edges, equal and near ones, random ones"
         return _ALL_VALUES.get(self.kind, "edges, and every exponent with random mantissas")
@@ -164,7 +166,7 @@ def _atlas(documents: Sequence[Mapping[str, Any]]) -> str:
     if not found:
         return section("Accuracy", "<p>No function was held against float64.</p>")
     names = [str(each.get("torch") or each["target"]) for each in documents]
-    columns = ["function", "input", *names, "CPU", "bound", "error over the input's values", "asked"]
+    columns = ["function", "input", *names, "CPU", "bound", "error over the input's values", "tested"]
     rows = [
         _row(
             [

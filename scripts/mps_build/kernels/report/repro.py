@@ -45,8 +45,8 @@ def render_script(document: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Return a script that asks torch the failing element on a Mac; else one that runs the kernel again here."""
     said = f"{row['name']}, torch {document.get('torch')}: {row['outcome']}. {row.get('reason', '')}"
     head = ["#!/usr/bin/env python3", repr(plain(said)), ""]
-    asked = _element(row)
-    if asked is None:
+    element = _element(row)
+    if element is None:
         values = {
             "TARGET": _target(document),
             "KERNEL": row["name"],
@@ -55,7 +55,7 @@ def render_script(document: Mapping[str, Any], row: Mapping[str, Any]) -> str:
         }
         template = _RUN
     else:
-        values, template = asked, _ASK
+        values, template = element, _ASK
     lines = [f"{name} = {value if name == 'INPUTS' else repr(value)}" for name, value in values.items()]
     return "\n".join([*head, *lines, "", template.read_text(encoding="utf-8")])
 
@@ -71,7 +71,7 @@ def _target(document: Mapping[str, Any]) -> str:
 
 
 def _element(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the operator's expression and the failing element's inputs, if torch alone can be asked.
+    """Return the operator's expression and the failing element's inputs, if torch alone can compute it.
 
     The expression is our own row's, looked up by its name: a record is somebody's file, and no code of it is written.
     """

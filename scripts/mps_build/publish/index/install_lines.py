@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mps_build.common.wheels.sets import MatchedSet
-from mps_build.common.wheels.wheel_file import WheelFile
+from mps_build.common.wheels.wheel_file import MatchedSet, WheelFile
 
 INDEX = "mps-build"
 MAC = "sys_platform == 'darwin' and platform_machine == 'arm64'"

@@ -12,8 +12,7 @@ from packaging.version import Version
 from mps_build.common.console import human_bytes
 from mps_build.common.page import content_policy, section, table, whole_page
 from mps_build.common.plain_text import in_html
-from mps_build.common.wheels.sets import MatchedSet
-from mps_build.common.wheels.wheel_file import BILL, WheelFile
+from mps_build.common.wheels.wheel_file import BILL, MatchedSet, WheelFile
 
 from .install_lines import conda_lines, pip_lines, uv_lines
 

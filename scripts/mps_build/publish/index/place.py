@@ -22,8 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mps_build.common.errors import HostError, UsageError
-from mps_build.common.lock import locked
-from mps_build.common.writable import check_writable
+from mps_build.common.files import check_writable, locked
 
 from .state import STATE
 

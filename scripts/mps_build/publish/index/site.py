@@ -8,10 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mps_build.common.errors import HostError, RefusedForSafety, UsageError, reason_of
-from mps_build.common.files import copy_whole
-from mps_build.common.opening import NotAFile
-from mps_build.common.wheels.sets import MatchedSet
-from mps_build.common.wheels.wheel_file import BILL, WheelFile, read_wheel
+from mps_build.common.files import NotAFile, copy_whole
+from mps_build.common.wheels.wheel_file import BILL, MatchedSet, WheelFile, read_wheel
 
 from . import pages
 from .place import next_place, take_place

@@ -9,9 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.documents import head
 from mps_build.common.errors import RefusedForSafety, UsageError
-from mps_build.common.json_text import read_json
+from mps_build.common.json_text import head, read_json
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 
 STATE = "index-state.json"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError, reason_of
-from mps_build.common.installed import line_that_adds
+from mps_build.common.interpreters import line_that_adds
 from mps_build.common.json_text import parse_json, read_text
 
 PREDICATE = "https://slsa.dev/provenance/v1"

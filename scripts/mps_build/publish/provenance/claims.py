@@ -12,7 +12,7 @@ from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.json_text import parse_json, read_json
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.wheels.members import UnsoundWheel, open_wheel
+from mps_build.common.wheels.wheel_file import UnsoundWheel, open_wheel
 
 _GIT_VERSION = re.compile(r"^git_version\s*=\s*'([0-9a-f]{40})'", re.MULTILINE)
 

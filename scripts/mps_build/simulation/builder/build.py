@@ -6,18 +6,18 @@ import json
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
-from mps_build.common.lock import locked
 from mps_build.common.process import Command
 from mps_build.common.receipts import digest_of
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.cache import file_digest
+from mps_build.common.reporting import Reporter
+from mps_build.common.shared_work import made_by_one
+from mps_build.common.wheels.download import file_digest
 from mps_build.common.wheels.pip_call import Limits, limits_of_run
 from mps_build.common.workspace import cache_folder, remove_tree
 from mps_build.wheel_build.mm.tree import read_tree
@@ -115,23 +115,21 @@ def build(
         check_room(torch_home)
     if tree is None and not (folder / "built.json").is_file():
         reporter.line(f"the first build {FIRST_BUILD}, below {home}; later starts take seconds")
-    with held(own_cache(home, reporter) / "lock", reporter):
+    with held(own_cache(home, reporter) / "lock", reporter) as watched:
         debian = release.home
         root = make_root(
-            home, suite=debian.suite, python=debian.python, packages=release.root, log=log, reporter=reporter
+            home, suite=debian.suite, python=debian.python, packages=release.root, log=log, reporter=watched
         )
         write_hook(root)
-        tree = tree or debian_tree(release, home, log=log, reporter=reporter)
+        tree = tree or debian_tree(release, home, log=log, reporter=watched)
         if rebuild:
             remove_tree(folder)
         before, torch = _cpu_seconds(), None
         if torch_home:
-            torch = build_torch(tree, torch_home, root=root, version=release.version, jobs=jobs, reporter=reporter)
+            torch = build_torch(tree, torch_home, root=root, version=release.version, jobs=jobs, reporter=watched)
         below = Below(root=root, torch=torch, cpu_seconds=_cpu_seconds() - before)
         limits = limits_of_run(trust=trust)
-        return _compiled(
-            release, below, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter, limits=limits
-        )
+        return _compiled(release, below, tree, folder, state=state, jobs=jobs, log=log, reporter=watched, limits=limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,9 +301,6 @@ def _environ() -> dict[str, str]:
     return {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": os.environ.get("HOME", "/"), "NINJA_STATUS": "[%f/%t] "}
 
 
-@contextmanager
-def held(path: Path, reporter: Reporter) -> Iterator[None]:
-    """Hold a lock while something is made; another that comes meanwhile waits, and finds what it needs."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with locked(path, on_wait=lambda holder: reporter.line(f"process {holder} builds a simulation: waiting for it")):
-        yield
+def held(path: Path, reporter: Reporter) -> AbstractContextManager[Reporter]:
+    """Hold a lock while something is made; another that comes meanwhile waits, shows how far it is, and finds it."""
+    return made_by_one(path, reporter, what="builds a simulation")

@@ -14,7 +14,7 @@ from pathlib import Path
 from ...common.errors import RefusedForSafety, SourceError
 from ...common.files import write_whole
 from ...common.receipts import fingerprint
-from ...common.reporter import Reporter
+from ...common.reporting import Reporter
 from ...common.wheels.download import fetch_wheel
 from ...common.wheels.pip_call import EXECUTED, LIMITS, Limits
 from ...common.workspace import cache_folder

@@ -12,7 +12,7 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
 from mps_build.common.files import write_whole
 from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, run_logged
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.wheel_build.rehearsal.chroot import find_mirror
 
 FREE_BYTES = 4_000_000_000

@@ -17,7 +17,7 @@ from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
 
 from .packages import Apt, unpack

@@ -14,7 +14,7 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
 from mps_build.wheel_build.mm.tree import MpsTree, read_tree
 from mps_build.wheel_build.patches.apply import apply_patches

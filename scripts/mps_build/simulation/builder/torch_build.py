@@ -12,7 +12,7 @@ from mps_build.common.errors import CompileError, DiskFull
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
 from mps_build.wheel_build.ninja import run_build
 from mps_build.wheel_build.wide_headers import exclude

@@ -11,10 +11,10 @@ from pathlib import Path
 from packaging.version import Version
 
 from mps_build.common.errors import UsageError, reason_of
-from mps_build.common.opening import open_regular
+from mps_build.common.files import open_regular
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import StepResult
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..builder.packages import Apt, unpack

@@ -22,8 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mps_build.common.process import Command, capture
-from mps_build.common.watched import watched
+from mps_build.common.process import Command, capture, watched
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.malformed import Malformed
 

@@ -19,7 +19,7 @@ from mps_build.common.errors import CompileError
 from mps_build.common.files import copy_whole, write_whole
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.wheel_build.objc import write_frameworks
 
 from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of the machine

@@ -16,14 +16,12 @@ from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, OwnFault, disk_full
 from mps_build.common.files import write_whole
-from mps_build.common.foreground import run_in_foreground
-from mps_build.common.home import expanded
-from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.process import Command, CommandFailed, run_in_foreground, run_logged
 from mps_build.common.receipts import StepResult, digest_of
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.download import pip_command
 from mps_build.common.wheels.pip_call import run_pip
-from mps_build.common.workspace import remove_tree
+from mps_build.common.workspace import expanded, remove_tree
 
 from ..builder.build import held
 from ..plugin import plugin_folder
@@ -114,11 +112,11 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         CompileError: the software Metal does not compile with this wheel's headers.
     """
     check_host()
-    version, program = request.interpreter, None
-    if version is not None and is_version(version):
+    wanted = request.interpreter
+    version = wanted if wanted is not None and is_version(wanted) else None
+    program = expanded(wanted) if wanted is not None and version is None else None
+    if version is not None:
         check_version(version)
-    elif version is not None:
-        version, program = None, expanded(version)
     home = official_folder()
     with held(home / "lock", reporter):
         if not (home / "receipts/libcxx.json").is_file():
@@ -273,9 +271,18 @@ def _write_programs(home: Path, interpreter: Interpreter, tools: Tools) -> None:
     for name in ("python", "python3", f"python{interpreter.version}"):
         _write_if_new(home / "bin" / name, text, mode=0o755)
     for name in ("pip", "pip3"):
-        _write_if_new(
-            home / "bin" / name, f'#!/bin/sh\nexec {shlex.quote(str(home / "bin/python"))} -m pip "$@"\n', mode=0o755
-        )
+        _write_if_new(home / "bin" / name, pip_program(home / "bin/python"), mode=0o755)
+
+
+def pip_program(python: Path) -> str:
+    """Return the script `pip` of an environment: a module is compiled to byte code when it is first imported.
+
+    Emulated, compiling the modules of one large package takes minutes; `--compile` behind `install` still does it.
+    """
+    return (
+        '#!/bin/sh\nif [ "$1" = install ]; then shift; set -- install --no-compile "$@"; fi\n'
+        f'exec {shlex.quote(str(python))} -m pip "$@"\n'
+    )
 
 
 def _write_metadata(wheel: Wheel, packages: Path) -> None:

@@ -14,9 +14,8 @@ from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, capture
 from mps_build.common.receipts import Ledger, StepResult
 from mps_build.common.recipe.catalogue import locks_root
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.cache import own_folder
-from mps_build.common.wheels.download import pip_command
+from mps_build.common.reporting import Reporter
+from mps_build.common.wheels.download import own_folder, pip_command
 from mps_build.common.wheels.pip_call import run_pip
 from mps_build.common.workspace import cache_folder
 from mps_build.wheel_build.mm.compiler import ZIG, find_zig

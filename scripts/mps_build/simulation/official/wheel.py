@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from mps_build.common.errors import RefusedForSafety, UsageError
 from mps_build.common.receipts import StepResult, fingerprint
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.download import NoSuchWheel, fetch_wheel, parse_requirement
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 from mps_build.common.workspace import cache_folder, remove_tree

@@ -176,6 +176,8 @@ class _Finder:
         return found
 
 
+if "MPS_BUILD_AS_MAC" in os.environ:
+    __import__("mps_build.as_mac")  # of the folder that PYTHONPATH names (plugin.py)
 if "MPS_BUILD_TORCH" in os.environ:
     sys.path.append(os.environ["MPS_BUILD_TORCH"])
 else:

@@ -11,11 +11,11 @@ from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores, within_quota
 from mps_build.common.errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
+from mps_build.common.process import kept_awake
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.benchmark import BenchmarkRecord, Flag, Row, SkippedRow
 from mps_build.common.records.device_record import Concurrency, to_json, write_record
 from mps_build.common.stopping import exit_status
-from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import work_folder
 
 from ..preparation import prepare, run_folder
@@ -56,7 +56,7 @@ class Benchmark:
 
     def __init__(self, request: BenchmarkRequest, console: Console) -> None:
         self.request, self.console = request, console
-        self.builder = RecordBuilder(target=request.asked())
+        self.builder = RecordBuilder(target=request.named_target())
         self.folder = run_folder(request, self.builder.started)
         self.programme = data_root() / "benchmarks" / "device" / "measure.py"
         self.measured = Measured()

@@ -224,7 +224,7 @@ def circumstances(builder: RecordBuilder, request: BenchmarkRequest, programme: 
     """Return what must be equal for rows of two sessions to stand in one record."""
     wheel, fault = builder.torch.wheel, request.fault
     return {
-        "target": {**request.asked(), "sha256": wheel.sha256 if wheel else None},
+        "target": {**request.named_target(), "sha256": wheel.sha256 if wheel else None},
         "torch": [builder.torch.version, builder.torch.commit],
         "python": [builder.python.executable, builder.python.version] if builder.python else None,
         "device": [request.device, builder.gpu.get("name")],

@@ -1,1 +1,1 @@
-"""Which version, or which commit, changed a behaviour: the search, its memory, and those who are asked."""
+"""Which version, or which commit, changed a behaviour: the search, its memory, and how a subject is tested."""

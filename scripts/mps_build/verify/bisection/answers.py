@@ -15,18 +15,17 @@ from rich.console import Console as RichConsole
 from mps_build.common.console import Console
 from mps_build.common.cores import within_quota
 from mps_build.common.errors import MpsBuildError, UsageError
-from mps_build.common.process import Command
+from mps_build.common.process import Command, watched
 from mps_build.common.records.device_record import Case
-from mps_build.common.watched import watched
 
 from .. import Verification, VerifyRequest
-from ..device_suite import DeviceSuite
+from ..device_suite import DeviceSuite, NoSuchCase
 from .runner import Answer, Prepared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseJudge:
-    """Asks one case (or a pattern's cases); a known issue is as bad as a new one here."""
+    """Runs one case (or a pattern's cases); a known issue is as bad as a new one here."""
 
     case: str
     device: str
@@ -57,10 +56,8 @@ class CaseJudge:
             console = Console(rich=RichConsole(file=file, width=200))
             try:
                 record = Verification(request, console, DeviceSuite(request)).run()
-            except UsageError as error:
-                if "no case is called" in str(error):
-                    raise UsageError(f"the suite has no case {self.case}", hint=error.hint) from error
-                return Answer(word="skip", reason=_line(error))
+            except NoSuchCase as error:
+                raise UsageError(f"the suite has no case {self.case}", hint=error.hint) from error
             except MpsBuildError as error:
                 return Answer(word="skip", reason=_line(error))
         return answer_of(record.cases)
@@ -78,7 +75,7 @@ def answer_of(cases: Iterable[Case]) -> Answer:
             return Answer(word="timeout", reason=f"{case.id}: {case.reason or 'no answer in time'}")
     if any(case.outcome in ("passed", "unexpected_pass") for case in cases):
         return Answer(word="good")
-    return Answer(word="skip", reason=next((case.reason or "skipped" for case in cases), "no case was asked"))
+    return Answer(word="skip", reason=next((case.reason or "skipped" for case in cases), "no case was run"))
 
 
 def _line(error: MpsBuildError) -> str:
@@ -108,7 +105,7 @@ def split_command(text: str, option: str) -> tuple[str, ...]:
 class Predicate:
     """A command that tells good (0) from bad (1 to 124) and from what cannot be tested (125).
 
-    `python` on its PATH is that of the version asked; MPS_BUILD_PYTHON and MPS_BUILD_SUBJECT name it and the subject.
+    `python` on its PATH is that of the tested version; MPS_BUILD_PYTHON and MPS_BUILD_SUBJECT name it and the subject.
     """
 
     argv: tuple[str, ...]

@@ -30,7 +30,7 @@ MPS_PATHS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commits:
-    """The commits strictly between two, oldest first, and those that touch the paths asked first."""
+    """The commits strictly between two, oldest first, and those that touch the given paths first."""
 
     between: tuple[str, ...]
     favoured: tuple[str, ...]
@@ -76,7 +76,9 @@ class History:
                 begin = self._ask("merge-base", old, new)
             except SourceError as error:
                 raise UsageError(f"{old[:12]} and {new[:12]} share no history") from error
-            note = f"{old[:12]} is on a branch of its own: asked from where the two part, {begin[:12]}, itself included"
+            note = (
+                f"{old[:12]} is on a branch of its own: searched from where the two part, {begin[:12]}, itself included"
+            )
         log = ("rev-list", "--first-parent", "--reverse", f"{begin}..{new}")
         whole = self._ask(*log).split()
         favoured = self._ask(*log, "--", *paths).split()

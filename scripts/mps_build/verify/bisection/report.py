@@ -95,24 +95,24 @@ def document(state: State, findings: tuple[Finding, ...]) -> dict[str, Any]:
 
 
 def probes_of(state: State, stage: Stage) -> int:
-    """Return how many of a stage's candidates were asked; the two ends are not among them."""
+    """Return how many of a stage's candidates were tested; the two ends are not among them."""
     return sum(1 for subject in stage.candidates if subject in state.probes and not state.probes[subject].as_of)
 
 
 def skipped_of(state: State, stage: Stage) -> int:
-    """Return how many of a stage's candidates were not asked, since another has the same kernels."""
+    """Return how many of a stage's candidates were not tested, since another has the same kernels."""
     return sum(1 for subject in stage.candidates if subject in state.probes and state.probes[subject].as_of)
 
 
 def cost(state: State, stage: Stage) -> str:
-    """Return how many of a stage's candidates were asked, and how many were not."""
+    """Return how many of a stage's candidates were tested, and how many were not."""
     skipped = skipped_of(state, stage)
     text = f"{probes_of(state, stage)} probes for {len(stage.candidates)} candidates, besides the ends"
-    return f"{text}; {skipped} not asked, as another has the same kernels" if skipped else text
+    return f"{text}; {skipped} not tested, as another has the same kernels" if skipped else text
 
 
 def rows(state: State) -> list[tuple[str, str, str, str]]:
-    """Return a row for each probe in the order of asking: subject, verdict, runs, why."""
+    """Return a row for each probe in the order of the tests: subject, verdict, runs, why."""
     return [
         (subject, probe.verdict or "not finished", " ".join(probe.words), probe.reason[:120])
         for subject, probe in state.probes.items()
@@ -130,7 +130,7 @@ def markdown(state: State, findings: tuple[Finding, ...]) -> str:
         if each.stage.note:
             lines.append(f"- {with_code(each.stage.note)}")
         lines += ["", f"{cost(state, each.stage)}.", ""]
-    lines += markdown_table(("asked", "verdict", "runs", "why"), rows(state))
+    lines += markdown_table(("tested", "verdict", "runs", "why"), rows(state))
     return plain("\n".join(lines) + "\n")
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.home import expanded
+from mps_build.common.files import fault_of
 from mps_build.common.interpreters import find_interpreter
-from mps_build.common.opening import fault_of
+from mps_build.common.workspace import expanded
 
 from .versions import parse_version
 
@@ -21,7 +21,7 @@ _PYTHONS = tuple(f"3.{minor}" for minor in range(14, 8, -1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class BisectionRequest:
     """What the user wants to know, and where to look."""
 
     case: str | None
@@ -81,7 +81,7 @@ class Asked:
         return False
 
     def interpreters(self) -> Iterator[Path]:
-        """Yield the interpreters to try, ours first; another is looked for only when it is asked for.
+        """Yield the interpreters to try, ours first; another is looked for only when it is needed.
 
         Raises:
             UsageError: `--python` names a file that is not there.

@@ -1,4 +1,4 @@
-"""Asks one subject after another: prepared, asked until a majority stands, written down, and never asked twice."""
+"""Tests one subject after another: prepared, tested until a majority stands, written down, and never tested again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A subject ready to be asked: its interpreter and its tree, where it has them, and the commit it is of."""
+    """A subject ready to be tested: its interpreter and its tree, where it has them, and the commit it is of."""
 
     subject: str
     python: Path | None = None
@@ -42,10 +42,10 @@ class Runner(Protocol):
     """Makes subjects ready, and asks them."""
 
     def prepare(self, subject: str) -> Prepared:
-        """Return the subject ready to be asked; raise CannotTest if it cannot be had."""
+        """Return the subject ready to be tested; raise CannotTest if it cannot be had."""
 
     def ask(self, prepared: Prepared) -> Answer:
-        """Ask once."""
+        """Test it once."""
 
     def release(self, prepared: Prepared) -> None:
         """Give back what a subject whose verdict stands no longer needs."""
@@ -57,7 +57,7 @@ class Bisection:
 
     Args:
         changed: which kernels two subjects do not share, or None where that is not known. A subject that shares all
-            with an end of what is left takes over that end's verdict; both sides of the result are asked after all.
+            with an end of what is left takes over that end's verdict; both sides of the result are tested after all.
     """
 
     state: State
@@ -87,7 +87,7 @@ class Bisection:
         both = {probe.verdict for probe in probes.values()}
         if len(both) == 1:
             raise UsageError(
-                f"the ends do not differ: {span.old} and {span.new} are both {both.pop()} (each asked, majority of "
+                f"the ends do not differ: {span.old} and {span.new} are both {both.pop()} (each tested, majority of "
                 f"{self.runs}){_reasons(probes)}",
                 hint="move one end further, or test on the device and macOS where the difference was seen",
             )
@@ -98,7 +98,7 @@ class Bisection:
         )
 
     def search(self, span: Span) -> Standing:
-        """Return what is left when nothing more can be asked."""
+        """Return what is left when nothing more can be tested."""
         may_skip = self.changed is not None
         self._forget_skipped(span)
         while True:
@@ -106,9 +106,9 @@ class Bisection:
                 found = standing(span, self.state.verdicts())
                 if may_skip and self._skip(subject, found):
                     continue
-                asked = sum(1 for each in span.candidates if each in self.state.verdicts())
+                done = sum(1 for each in span.candidates if each in self.state.verdicts())
                 total = steps_at_most(len(span.candidates))
-                self.tell(f"{subject} ({len(found.suspects)} suspects, probe {asked + 1} of about {total})")
+                self.tell(f"{subject} ({len(found.suspects)} suspects, probe {done + 1} of about {total})")
                 self._probe(subject)
                 continue
             found = standing(span, self.state.verdicts())
@@ -119,21 +119,21 @@ class Bisection:
             may_skip = self._ask_skipped(skipped, span) and may_skip
 
     def _skip(self, subject: str, found: Standing) -> bool:
-        """Let a subject take over the verdict of the end whose kernels it has; False if it must be asked."""
+        """Let a subject take over the verdict of the end whose kernels it has; False if it must be tested."""
         assert self.changed is not None
         ends = [each for each in (found.last_old, found.first_new) if each in self.state.probes]
         same = [each for each in ends if self.changed(subject, each) == ()]
         if len(same) != 1:  # the kernels of both ends: something else decides
             return False
         verdict = self.state.probes[same[0]].verdict
-        reason = f"not asked: the operator's kernels are those of {same[0]}"
+        reason = f"not tested: the operator's kernels are those of {same[0]}"
         self.state.probes[subject] = Probe(verdict=verdict, reason=reason, as_of=same[0])
         self.save(self.state)
         self.tell(f"{subject}: {reason}, which is {verdict}")
         return True
 
     def _ask_skipped(self, subject: str, span: Span) -> bool:
-        """Ask a subject that was skipped; if it answers otherwise, all that were skipped are forgotten: False."""
+        """Test a subject that was skipped; if it answers otherwise, all that were skipped are forgotten: False."""
         guessed = self.state.probes.pop(subject)
         verdict = self._probe(subject).verdict
         if {guessed.verdict, verdict} != {"good", "bad"}:
@@ -161,7 +161,7 @@ class Bisection:
         return ""
 
     def _probe(self, subject: str) -> Probe:
-        """Return the subject's probe, from the state if it is finished, else by asking on from where it stopped."""
+        """Return the subject's probe, from the state if it is finished, else by going on from where it stopped."""
         probe = self.state.probes.setdefault(subject, Probe())
         if probe.verdict is not None:
             return probe

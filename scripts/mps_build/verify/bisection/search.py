@@ -50,7 +50,7 @@ class Standing:
 def steps_at_most(count: int) -> int:
     """Return how many verdicts the search needs between ends that `count` candidates part.
 
-    One more than log2: the likely ones are asked first only as far as that costs no more than one step.
+    One more than log2: the likely ones are tested first only as far as that costs no more than one step.
 
     >>> steps_at_most(1), steps_at_most(200)
     (2, 9)
@@ -68,7 +68,7 @@ def next_probe(span: Span, verdicts: Mapping[str, Verdict]) -> str | None:
     """Return the subject whose verdict tells most, or None if none is left to ask.
 
     The likely ones share half of the weight, and the weight is halved; but never so that a verdict leaves more
-    suspects than the steps left can tell apart. After a gap the search moves away from it, twice as far each time.
+    suspects than the steps left can tell apart. After a gap the search moves away from it, each time by double the way.
     """
     low, high = _bounds(span, verdicts)
     subjects = span.all
@@ -76,8 +76,8 @@ def next_probe(span: Span, verdicts: Mapping[str, Verdict]) -> str | None:
     if not open_ones:
         return None
     gaps = [index for index in range(low + 1, high) if subjects[index] in verdicts]
-    asked = sum(1 for subject in span.candidates if subject in verdicts)
-    left = max(steps_at_most(len(span.candidates)) - asked - 1, 0)
+    tested = sum(1 for subject in span.candidates if subject in verdicts)
+    left = max(steps_at_most(len(span.candidates)) - tested - 1, 0)
     within = [index for index in open_ones if max(high - index, index - low) <= 1 << left]
     if within:
         likely = span.favoured

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from ...common.environment import fetch_environ
 from ...common.errors import UsageError
-from ...common.reporter import Reporter
-from ...common.wheels.nightly import index_arguments
+from ...common.reporting import Reporter
+from ...common.wheels.pip_call import index_arguments
 from ...common.workspace import remove_tree
 from ..target.diagnosis import host_obstacle, observe_host
 from . import report
 from .answers import CaseJudge, Predicate
 from .commits import MPS_PATHS, Builder, History, own_builder
-from .request import Asked
+from .request import BisectionRequest
 from .runner import Answer, Bisection, Prepared
 from .search import Standing
 from .state import Stage, State
@@ -31,7 +31,7 @@ StepOf = Callable[[str], AbstractContextManager[None]]
 class Stages:
     """Both stages of one question; as a Runner, it knows for each subject how to make it ready and how to ask it."""
 
-    asked: Asked
+    request: BisectionRequest
     state: State
     folder: Path
     reporter: Reporter
@@ -46,20 +46,20 @@ class Stages:
         Raises:
             UsageError: the ends cannot be tested, do not differ, or are none.
         """
-        if self.asked.repository is not None:
+        if self.request.repository is not None:
             self.history = History(
-                repository=self.asked.repository,
+                repository=self.request.repository,
                 tree=self.folder / "tree",
                 log=self.folder / "git.log",
                 environ=fetch_environ(os.environ),
             )
         findings = []
-        if self.asked.by_version:
+        if self.request.by_version:
             with step("List the versions"):
                 stage = self._versions()
-            if self.asked.operator is not None and self.venvs is not None:
+            if self.request.operator is not None and self.venvs is not None:
                 fetch = self.venvs.fetch
-                self.kernels = KernelsOf(operator=self.asked.operator, fetch=fetch, reporter=self.reporter)
+                self.kernels = KernelsOf(operator=self.request.operator, fetch=fetch, reporter=self.reporter)
                 bisection = replace(bisection, changed=self.kernels.changed)
             findings.append(self._stage(stage, bisection, step, ends=True))
             commits = self._commits_behind(findings[0].standing)
@@ -67,7 +67,7 @@ class Stages:
                 return tuple(findings)
             findings.append(self._stage(commits, bisection, step, ends=False))
         else:
-            findings.append(self._stage(self._commits_asked(), bisection, step, ends=True))
+            findings.append(self._stage(self._commits_given(), bisection, step, ends=True))
         return tuple(findings)
 
     def _stage(self, stage: Stage, bisection: Bisection, step: StepOf, *, ends: bool) -> report.Finding:
@@ -94,16 +94,16 @@ class Stages:
     # What there is to ask.
 
     def _versions(self) -> Stage:
-        index = Index(arguments=index_arguments(self.asked.index), environ=fetch_environ(os.environ))
-        good, bad = parse_version(self.asked.good), parse_version(self.asked.bad)
+        index = Index(arguments=index_arguments(self.request.index), environ=fetch_environ(os.environ))
+        good, bad = parse_version(self.request.good), parse_version(self.request.bad)
         assert good is not None and bad is not None
         if good == bad:
             raise UsageError(f"the ends do not differ: both are {good}", hint="--good and --bad name two versions")
         old, new = sorted((good, bad))
-        nightlies = self.asked.index is not None or bool(good.dev or bad.dev)
+        nightlies = self.request.index is not None or bool(good.dev or bad.dev)
         python_of: dict[str, Path] = {}
         kept = self.state.stage("versions")
-        for python in self.asked.interpreters():
+        for python in self.request.interpreters():
             versions = index.versions(_short(python), nightlies=nightlies)
             by_public = {version.public: version for version in reversed(versions)}
             chosen = {end.public: end for end in (old, new) if end.public in by_public}
@@ -124,15 +124,15 @@ class Stages:
             index=index,
             python_of=python_of,
             reporter=self.reporter,
-            wants_cuda=self.asked.device == "cuda",
-            trust=self.asked.trust,
+            wants_cuda=self.request.device == "cuda",
+            trust=self.request.trust,
         )
         if kept is not None:
             return kept
         names = sorted(python_of, key=lambda public: parse_version(public) or old)
         inner = [name for name in names if name not in (old.public, new.public)]
         releases = [name for name in inner if "dev" not in name]
-        # Releases first: they stay for ever and are asked of a public index; nightlies only in between.
+        # Releases first: they stay for ever and come from a public index; nightlies only in between.
         favoured = releases if len(releases) < len(inner) else []
         return Stage(
             kind="versions",
@@ -158,11 +158,11 @@ class Stages:
             return None
         return self._commits(self.history.resolve(old), self.history.resolve(new), self.state.stages[0].seek)
 
-    def _commits_asked(self) -> Stage:
+    def _commits_given(self) -> Stage:
         if (kept := self.state.stage("commits")) is not None:
             return kept
         assert self.history is not None
-        good, bad = self.history.resolve(self.asked.good), self.history.resolve(self.asked.bad)
+        good, bad = self.history.resolve(self.request.good), self.history.resolve(self.request.bad)
         self.state.good, self.state.bad = good, bad
         if good == bad:
             raise UsageError(f"the ends do not differ: both are {good}", hint="--good and --bad name two commits")
@@ -192,20 +192,20 @@ class Stages:
             CannotTest: it does not build or install.
             MpsBuildError: this machine can test no subject at all.
         """
-        # Before any torch is installed: a case of MPS can be asked on a Mac alone.
-        if self.asked.case is not None and (obstacle := host_obstacle(observe_host(None), self.asked.device, None)):
+        # Before any torch is installed: a case of MPS runs on a Mac alone.
+        if self.request.case is not None and (obstacle := host_obstacle(observe_host(None), self.request.device, None)):
             raise obstacle
         if parse_version(subject) is not None and self.venvs is not None:
             return self.venvs.prepare(subject)
         assert self.history is not None
         tree = self.history.check_out(subject)
-        if self.asked.predicate is not None and self.asked.builder is None:
+        if self.request.predicate is not None and self.request.builder is None:
             return Prepared(subject=subject, tree=tree, commit=subject)
         log = self.folder / "build.log"
-        if self.asked.builder:
-            builder = Builder(argv=self.asked.builder, result=None, log=log, environ=dict(os.environ))
+        if self.request.builder:
+            builder = Builder(argv=self.request.builder, result=None, log=log, environ=dict(os.environ))
         else:
-            builder = own_builder(self.asked.recipe, tree, subject, result=self.folder / "built.json", log=log)
+            builder = own_builder(self.request.recipe, tree, subject, result=self.folder / "built.json", log=log)
         made = builder.build(tree, subject)
         if made.suffix != ".whl":
             return Prepared(subject=subject, tree=tree, commit=subject, python=made)
@@ -214,25 +214,25 @@ class Stages:
             index=Index(arguments=(), environ=fetch_environ(os.environ)),
             python_of={},
             reporter=self.reporter,
-            trust=self.asked.trust,
+            trust=self.request.trust,
         )
-        interpreter = next(self.asked.interpreters())
+        interpreter = next(self.request.interpreters())
         installed = venvs.install(made, subject=subject, interpreter=interpreter)
         return Prepared(subject=subject, tree=tree, commit=subject, python=installed.python)
 
     def ask(self, prepared: Prepared) -> Answer:
         """Return good, bad or skip for a subject, by the user's command or by the case."""
-        if self.asked.predicate is not None:
+        if self.request.predicate is not None:
             log = self.folder / "predicate.log"
-            return Predicate(argv=self.asked.predicate, seconds=self.asked.seconds, log=log, environ=os.environ).ask(
-                prepared
-            )
+            return Predicate(
+                argv=self.request.predicate, seconds=self.request.seconds, log=log, environ=os.environ
+            ).ask(prepared)
         assert prepared.python is not None
         return CaseJudge(
-            case=self.asked.case or "",
-            device=self.asked.device,
-            allow_virtual=self.asked.allow_virtual,
-            seconds=self.asked.seconds,
+            case=self.request.case or "",
+            device=self.request.device,
+            allow_virtual=self.request.allow_virtual,
+            seconds=self.request.seconds,
             folder=self.folder,
         ).ask(prepared)
 

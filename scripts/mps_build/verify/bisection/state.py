@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ... import __version__
 from ...common.errors import UsageError, reason_of
-from ...common.files import write_whole
-from ...common.opening import read_text
+from ...common.files import read_text, write_whole
 from ...common.receipts import digest_of
 from .search import Span, Verdict, Word
 
@@ -24,7 +23,7 @@ class _Part(BaseModel):
 class Probe(_Part):
     """One subject: each run's word, and the verdict once a majority stands.
 
-    With `as_of` it was not asked: its verdict is another subject's, which has the same kernels.
+    With `as_of` it was not tested: its verdict is another subject's, which has the same kernels.
     """
 
     words: list[Word] = Field(default_factory=list)

@@ -14,9 +14,8 @@ from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.process import Command, CommandFailed, capture
-from mps_build.common.reporter import Reporter, SilentReporter
-from mps_build.common.wheels.cache import WheelCache, own_folder
-from mps_build.common.wheels.members import UnsoundWheel, open_wheel
+from mps_build.common.reporting import Reporter, SilentReporter
+from mps_build.common.wheels.download import WheelCache, own_folder
 from mps_build.common.wheels.pip_call import (
     LIMITS,
     QUESTION,
@@ -27,17 +26,18 @@ from mps_build.common.wheels.pip_call import (
     refused_unchecked,
     run_pip,
 )
+from mps_build.common.wheels.wheel_file import UnsoundWheel, open_wheel
 from mps_build.common.workspace import remove_tree
 
 from ...kernels.execution.selection import Choice, choose
 from ...kernels.read.library import Library
 from ...kernels.read.wheel import read_libraries
 from ...kernels.report.difference import compare_kernels
-from ..target.torch_build import Asking, choose_build
+from ..target.torch_build import BuildQuery, choose_build
 from .runner import CannotTest, Prepared
 
 _OPTIONS = ("--disable-pip-version-check", "--no-input")
-_ASKING = (*limited_pip(sys.executable, limits=QUESTION), *_OPTIONS)
+_PIP = (*limited_pip(sys.executable, limits=QUESTION), *_OPTIONS)
 _READY = "ready"
 _GIT_VERSION = re.compile(r"""^git_version\s*(?::[^=]*)?=\s*['"]([0-9a-f]{40})['"]""", re.MULTILINE)
 
@@ -68,7 +68,7 @@ class Index:
             BuildEnvironmentError: the index does not answer.
         """
         pre = ("--pre",) if nightlies else ()
-        argv = (*_ASKING, "index", "versions", "torch", "--python-version", python, *pre, *self.arguments)
+        argv = (*_PIP, "index", "versions", "torch", "--python-version", python, *pre, *self.arguments)
         answer = capture(Command(argv=argv, environ={**self.environ, "PIP_NO_COLOR": "1"}), timeout_seconds=180)
         listed = re.search(r"^Available versions: (.*)$", answer.stdout, re.MULTILINE)
         if listed:
@@ -97,7 +97,7 @@ def between(versions: Iterable[Version], old: Version, new: Version) -> tuple[Ve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Venvs:
-    """Makes a venv for each version asked: fetched from the index, with its requirements from pip's own.
+    """Makes a venv for each tested version: fetched from the index, with its requirements from pip's own.
 
     `wants_cuda`: the versions are to run on a GPU of NVIDIA's.
     """
@@ -151,7 +151,7 @@ class Venvs:
         with kept.beside() as fresh:
             python = (*self._pip, "--python", str(self.python_of[version]))
             argv = (*python, "download", "--no-deps", "--only-binary=:all:", "--pre", "-d", str(fresh))
-            asking = Asking(
+            query = BuildQuery(
                 pip=Path(sys.executable),
                 python=self.python_of[version],
                 system=platform.system(),
@@ -162,7 +162,7 @@ class Venvs:
                 wants_cuda=self.wants_cuda,
                 needs_hash=not self.trust,
             )
-            wanted = choose_build(f"torch=={version}", asking)
+            wanted = choose_build(f"torch=={version}", query)
             fetched = self._run((*argv, *self.index.arguments, wanted), "pip cannot fetch it")
             unchecked = any(each.hash is None for each in fetched)
             return kept.put(version, next(fresh.glob("*.whl")), unchecked=unchecked)

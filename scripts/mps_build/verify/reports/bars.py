@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mps_build.common.picture import PAPER, Box, Line, Mark, Picture, Words, check_pillow, to_png, to_svg
+from mps_build.common.page import PAPER, Box, Line, Mark, Picture, Words, check_pillow, to_png, to_svg
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 
 from .benchmark_page import ANNOUNCED, ANNOUNCEMENT, TITLES, headline
@@ -158,7 +158,7 @@ def _spoken(record: BenchmarkRecord) -> str:
 
 
 def _top_of(record: BenchmarkRecord) -> float:
-    """Return the end of the scale: above every bar; a whisker twice as far is cut there."""
+    """Return the end of the scale: above every bar; a whisker of double its height is cut there."""
     drawn = [row for row in record.rows if row.name in _NAMES and row.mode != "kernel" and row.ratio is not None]
     highest = max([min(row.ratio.high, 2 * row.ratio.median) for row in drawn if row.ratio], default=1.0)
     return max(highest * 1.12, 2.0)

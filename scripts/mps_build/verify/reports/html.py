@@ -145,7 +145,7 @@ def _all_cases(record: Record) -> str:
 
 
 def _reason(case: Case) -> str:
-    """Return why a case failed, with its line ends; a text that was quoted on its way has them as two letters."""
+    """Return why a case failed, with its line ends; a text that was quoted on its way has them as two characters."""
     return in_html((case.reason or "").replace("\\n", "\n"))
 
 

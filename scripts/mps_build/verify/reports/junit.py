@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mps_build.common.junit import JunitCase, junit
+from mps_build.common.exchange import JunitCase, junit
 from mps_build.common.records.device_record import Case, Record
 
 from .words import by_layer, headline, sentence

@@ -31,12 +31,12 @@ class Reduction:
     script: str | None = None
     refused: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
-    asked: str = ""
+    ran_on: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """Who is asked: a Python with torch, a device (none: the record's, where it is there), a fault around it."""
+class ReductionDevice:
+    """Where a case is reduced: a Python with torch, a device (None: the record's, if it is here), an injected fault."""
 
     python: Path | None
     device: str | None = None
@@ -63,56 +63,56 @@ def find_python(record: Record, given: Path | None, cache: Path, environ: Mappin
     return Path(named) if named and Path(named).exists() else None
 
 
-def reduce_case(suite: Path, record: Record, case: Case, asking: Asking, said: str) -> Reduction:
+def reduce_case(suite: Path, record: Record, case: Case, on: ReductionDevice, said: str) -> Reduction:
     """Return the case as a short script, reduced on the device where that is there, else from the record alone.
 
     Raises:
-        UsageError: the device or the fault that was asked for is not there.
+        UsageError: the device or the fault that was named is not there.
     """
-    if asking.python is None:
+    if on.python is None:
         return Reduction(refused="no Python with torch is at hand (--python names one)")
-    found = _reduced(suite, record, case, asking, said) if not case.is_drawn else _drawn(suite, record, case, asking)
+    found = _reduced(suite, record, case, on, said) if not case.is_drawn else _drawn(suite, record, case, on)
     if "missing" in found:
         raise UsageError(plain(str(found["missing"])), hint="leave --device and --inject out to use the record alone")
     if "script" not in found:
         return Reduction(refused=plain(str(found.get("refused", ""))))
     facts = {key: plain(str(found.get(key, ""))) for key in _WORDS}
-    return Reduction(script=str(found["script"]), facts=facts, asked=str(found.get("asked", "")))
+    return Reduction(script=str(found["script"]), facts=facts, ran_on=str(found.get("asked", "")))
 
 
-def _reduced(suite: Path, record: Record, case: Case, asking: Asking, said: str) -> dict[str, Any]:
+def _reduced(suite: Path, record: Record, case: Case, on: ReductionDevice, said: str) -> dict[str, Any]:
     options = {
         "file": case.file or "",
-        "device": asking.device or record.device,
+        "device": on.device or record.device,
         "named": record.device,
-        "plant": str(Path(asking.fault).absolute()) if asking.fault else "",
+        "inject": str(Path(on.fault).absolute()) if on.fault else "",
         "reason": plain(case.reason or "")[:20_000],
         "said": plain(said),
         "seconds": str(SECONDS),
     }
-    return _asked(("-m", "engine.reduction"), suite, case, asking, options)
+    return _run(("-m", "engine.reduction"), suite, case, on, options)
 
 
-def _drawn(suite: Path, record: Record, case: Case, asking: Asking) -> dict[str, Any]:
+def _drawn(suite: Path, record: Record, case: Case, on: ReductionDevice) -> dict[str, Any]:
     """Return the script of a drawn case. The record's own is not used: a record is somebody's file, and this is run."""
     finding = next((one for one in record.findings if one.id == case.finding), None)
     options = {
-        "device": asking.device or record.device,
+        "device": on.device or record.device,
         "named": record.device,
-        "plant": str(Path(asking.fault).absolute()) if asking.fault else "",
+        "inject": str(Path(on.fault).absolute()) if on.fault else "",
         "finding": json.dumps(finding.model_dump(exclude={"script", "no_script"})) if finding else "",
     }
-    return _asked(("-m", "engine.again"), suite, case, asking, options)
+    return _run(("-m", "engine.again"), suite, case, on, options)
 
 
-def _asked(
-    module: tuple[str, str], suite: Path, case: Case, asking: Asking, options: Mapping[str, str]
+def _run(
+    module: tuple[str, str], suite: Path, case: Case, on: ReductionDevice, options: Mapping[str, str]
 ) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "found.json"
-        argv = [str(asking.python), "-W", "ignore", *module, f"--output={output}"]
+        argv = [str(on.python), "-W", "ignore", *module, f"--output={output}"]
         argv += [f"--{key}={value}" for key, value in options.items()]
-        argv += [] if asking.device or asking.fault else ["--or-record"]
+        argv += [] if on.device or on.fault else ["--or-record"]
         command = Command(
             argv=(*argv, "--", case.id), cwd=suite, environ=within_quota(suite_environ(os.environ).variables)
         )

@@ -57,15 +57,15 @@ def further_cause(record: Record) -> str | None:
 
 
 def torch_words(record: Record) -> str:
-    """Return which torch it was; a run that ended before torch was asked does not make one up."""
+    """Return which torch it was; a run that ended before torch was imported does not make one up."""
     if record.torch.version is None:
-        return "was not asked yet"
+        return "was not reached"
     return f"{record.torch.version} at {record.torch.commit[:12]}" if record.torch.commit else record.torch.version
 
 
 def one_line(record: Record) -> str:
     """Return torch, machine and verdict in one line: what a person passes on."""
-    torch = f"torch {record.torch.version}" if record.torch.version else "torch (not asked yet)"
+    torch = f"torch {record.torch.version}" if record.torch.version else "torch (not reached)"
     chip = record.host.get("chip") or record.host.get("arch") or "this machine"
     macos = f", macOS {record.host['macos']}" if record.host.get("macos") else ""
     if record.simulated is not None:
@@ -99,8 +99,8 @@ def sentence(record: Record) -> str:
         return f"{plural(counts.get('known', 0), 'case')} of {ran} wrong, each of them a known issue."
     right = f"All {ran} cases gave the answers that float64 on the CPU gives."
     if record.simulated is not None:
-        return f"{right} It was a simulated device: no Mac's GPU or MPSGraph was asked."
-    return right if record.device == "mps" else f"{right} Nothing was asked of MPS."
+        return f"{right} It was a simulated device: no Mac's GPU or MPSGraph ran."
+    return right if record.device == "mps" else f"{right} Nothing ran on MPS."
 
 
 def explanation_words(record: Record) -> str:
@@ -171,7 +171,7 @@ def _short(text: str) -> str:
 
 
 def estimate_words(estimate: Estimate | None) -> str:
-    """Return what a run was to take, as it was told before its first case."""
+    """Return what a run was to take, as it was estimated before its first case."""
     if estimate is None:
         return ""
     low, high = f"{estimate.low_seconds:.0f}", f"{estimate.high_seconds:.0f}"

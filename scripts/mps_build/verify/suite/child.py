@@ -14,8 +14,7 @@ from typing import Any, Literal
 import psutil
 
 from mps_build.common.json_text import parse_json
-from mps_build.common.process import Command
-from mps_build.common.watched import watched
+from mps_build.common.process import Command, watched
 
 from .request import Limits, SuiteRequest, suite_command
 
@@ -131,7 +130,7 @@ def run_child(
         on_event: sees each line.
         on_output: sees what was written during a case, or between two (None), once that is over; True ends the
             child. Without it `slices` of the result holds everything.
-        is_stopped: asked again and again; True ends the child.
+        is_stopped: called again and again; True ends the child.
     """
     watch = _Watch(limits, log, on_event)
     lines = _Lines(outcomes)
@@ -139,7 +138,7 @@ def run_child(
     next_look = time.monotonic() + _MEMORY_SECONDS
     with watched(command, log=log) as child:
         while True:
-            code = child.poll()  # asked before reading: what it wrote before its end is then always read
+            code = child.poll()  # before reading: what it wrote before its end is then always read
             if not all(watch.take(event, on_output) for event in lines.fresh()):
                 cut = "stopped"
             if not cut and code is None and is_stopped():
@@ -221,7 +220,7 @@ class Alone:
         return self.outcome in ("passed", "unexpected_pass")
 
 
-def ask_alone(
+def run_alone(
     request: SuiteRequest,
     case_id: str,
     file: Path,
@@ -231,7 +230,7 @@ def ask_alone(
     name: str,
     is_stopped: Callable[[], bool],
 ) -> Alone:
-    """Ask one case of a device, without an injected fault and with nothing before it.
+    """Run one case on a device, without an injected fault and with nothing before it.
 
     Args:
         name: of the files that the process leaves in the folder of the run; a number is added to it.

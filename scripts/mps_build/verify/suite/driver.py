@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from mps_build.common.records.device_record import FAILED, Case, Estimate, Result
 
-from .child import SUMMARY, Alone, ChildEnd, ask_alone, run_child
+from .child import SUMMARY, Alone, ChildEnd, run_alone, run_child
 from .outcomes import (
     FAULT_EVENTS,
     WHERE,
@@ -36,8 +36,8 @@ from .request import SuiteRequest, layer_of, suite_command
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
 # Beside the file of outcomes: how often the fault has fired, in 8 bytes (tests/device).
 HITS_SUFFIX = ".hits"
-# How often the CPU is asked whether it dies in a case too. Where it is the device, it has died once: a kernel that
-# reads memory which is not its own does not die each time.
+# How often a case is tried on the CPU, whether it dies there too. Where that is the device, it has died once: a kernel
+# that reads memory which is not its own does not die each time.
 _TRIES = {"cpu": 3}
 
 
@@ -64,7 +64,7 @@ def run_suite(
     known.write_text(json.dumps(list(request.known), indent=1), encoding="utf-8")
 
     def part(request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool]) -> None:
-        _run_part(_Asked(request, known, judge_text, on_case, is_stopped, estimates, end), run)
+        _run_part(_Part(request, known, judge_text, on_case, is_stopped, estimates, end), run)
 
     beside = request.jobs > 1 and request.fault is None and not run.cases
     estimates = Estimates(request.jobs if beside else 1, on_estimate)
@@ -77,8 +77,8 @@ def run_suite(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the children of a run are asked, and who hears of it."""
+class _Part:
+    """One part of a run: what its children are to do, and who hears of it."""
 
     request: SuiteRequest
     known: Path
@@ -89,22 +89,22 @@ class _Asked:
     end: float | None  # when the time of the whole run is over
 
 
-def _run_part(asked: _Asked, run: SuiteRun) -> None:
-    request = asked.request
-    if _GroupRun(asked, request.files, run).go():
+def _run_part(part: _Part, run: SuiteRun) -> None:
+    request = part.request
+    if _GroupRun(part, request.files, run).go():
         return
     for file in request.files:
-        if run.stopped or run.refused or run.caught or asked.is_stopped():
+        if run.stopped or run.refused or run.caught or part.is_stopped():
             break
-        _GroupRun(asked, (file,), run).go()
+        _GroupRun(part, (file,), run).go()
 
 
 class _GroupRun:
     """The files of the suite that share a process, in as many children as it takes."""
 
-    def __init__(self, asked: _Asked, files: tuple[Path, ...], run: SuiteRun) -> None:
-        self._asked, self._request, self._files, self._run = asked, asked.request, files, run
-        self._judge_text, self._on_case = asked.judge_text, asked.on_case
+    def __init__(self, part: _Part, files: tuple[Path, ...], run: SuiteRun) -> None:
+        self._part, self._request, self._files, self._run = part, part.request, files, run
+        self._judge_text, self._on_case = part.judge_text, part.on_case
         self._layer = layer_of(files[0])
         self._name = files[0].stem if len(files) == 1 else "suite"
         self._file_name = "-".join((self._name, *self._request.shard.split("/")[:1])).rstrip("-")
@@ -127,7 +127,7 @@ class _GroupRun:
         after: str | None = None
         first = 1 + len(list(self._request.folder.glob(f"{self._file_name}.*.outcomes.jsonl")))
         for number in range(first, 1_000_000):
-            if self._asked.end is not None and time.monotonic() >= self._asked.end:
+            if self._part.end is not None and time.monotonic() >= self._part.end:
                 self._is_time_over = True
                 break
             bad = self._run.bad + self._run.own
@@ -149,7 +149,7 @@ class _GroupRun:
         return True
 
     def _take_up(self) -> None:
-        """Leave out what a run that is resumed has asked: processes beside each other leave gaps in the order."""
+        """Leave out what a run that is resumed has done: processes beside each other leave gaps in the order."""
         names = {file.name for file in self._files}
         before = [case for case in self._run.cases if case.file in names]
         self._seen |= {case.id: None for case in before}
@@ -170,7 +170,7 @@ class _GroupRun:
         """Say of each case that nobody spoke of that it was left: it must not look like one that was never there."""
         left = [case_id for case_id in self._expected or () if case_id not in self._seen]
         if self._is_time_over:
-            self._run.not_asked += len(left)
+            self._run.not_run += len(left)
             return
         for case_id in left:
             self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite reported no outcome"))
@@ -187,13 +187,13 @@ class _GroupRun:
         self._uncollected = False
         self._hits = self._hits_before = self._suspect = None
         self._outcomes = request.folder / f"{name}.outcomes.jsonl"
-        if self._asked.end is not None:
-            request = replace(request, seconds=max(self._asked.end - time.monotonic(), 0.1))
+        if self._part.end is not None:
+            request = replace(request, seconds=max(self._part.end - time.monotonic(), 0.1))
         self._is_estimating = False
         command = suite_command(
             request,
             self._files_from(after),
-            known=self._asked.known,
+            known=self._part.known,
             outcomes=self._outcomes,
             after=after,
             done=self._done,
@@ -206,7 +206,7 @@ class _GroupRun:
             limits=request.limits,
             on_event=self._on_event,
             on_output=self._judge_output,
-            is_stopped=self._asked.is_stopped,
+            is_stopped=self._part.is_stopped,
         )
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
@@ -216,7 +216,7 @@ class _GroupRun:
             self._is_estimating = False
         elif kind == "estimate":
             self._is_estimating = False
-            self._asked.estimates.take(event)
+            self._part.estimates.take(event)
         elif kind == "time_over":
             self._is_time_over = True
         self._hits = hits_in(event, otherwise=self._hits)
@@ -298,7 +298,7 @@ class _GroupRun:
             self._take_hits_of_the_dead()
             self._add(self._without_reference(self._left_behind(end, end.running)))
         if self._suspect is not None:
-            self._run.caught = self._ask_alone(self._suspect, self._request.device).passed
+            self._run.caught = self._run_alone(self._suspect, self._request.device).passed
             if self._run.caught:
                 return None
         if end.running is not None or end.left_after is not None or self._suspect is not None:
@@ -339,26 +339,26 @@ class _GroupRun:
 
     def _without_reference(self, case: Case) -> Case:
         """Return a case that ended its process; where the CPU's ends there too, without a reference: skipped."""
-        if case.outcome not in FAILED or self._run.stopped or self._asked.is_stopped():
+        if case.outcome not in FAILED or self._run.stopped or self._part.is_stopped():
             return case
         for _ in range(_TRIES.get(self._request.device, 1)):
-            cpu = self._ask_alone(case.id, "cpu")
+            cpu = self._run_alone(case.id, "cpu")
             if cpu.died:
                 reason = f"no reference: this torch's CPU fails in this case by itself: {describe_end(cpu.end)}"
                 self._run.notes.append(f"{case.id}: {reason}")
                 return case.model_copy(update={"outcome": "skipped", "reason": reason})
         return case
 
-    def _ask_alone(self, case_id: str, device: str) -> Alone:
+    def _run_alone(self, case_id: str, device: str) -> Alone:
         name = self._file_of.get(case_id, self._files[0].name)
-        return ask_alone(
+        return run_alone(
             self._request,
             case_id,
             next(file for file in self._files if file.name == name),
             device=device,
-            known=self._asked.known,
+            known=self._part.known,
             name=f"{self._file_name}-alone",
-            is_stopped=self._asked.is_stopped,
+            is_stopped=self._part.is_stopped,
         )
 
     def _error_of(self, end: ChildEnd) -> dict[str, Any]:
@@ -435,8 +435,8 @@ def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case:
 
     def one(number: int) -> None:
         limits = replace(request.limits, memory_bytes=request.limits.memory_bytes // request.jobs)
-        asked = replace(request, jobs=1, shard=f"{number}/{request.jobs}", limits=limits)
-        run_part(asked, parts[number], heard, stop.is_set)
+        own = replace(request, jobs=1, shard=f"{number}/{request.jobs}", limits=limits)
+        run_part(own, parts[number], heard, stop.is_set)
         if parts[number].stopped or parts[number].refused:
             stop.set()
 
@@ -460,7 +460,7 @@ def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
     run.collected = sum(part.collected for part in parts)
     run.own = sum(part.own for part in parts)
     run.faults = sum(part.faults for part in parts)
-    run.not_asked = sum(part.not_asked for part in parts)
+    run.not_run = sum(part.not_run for part in parts)
     run.threads = max((part.threads for part in parts if part.threads is not None), default=None)
     run.stopped = next((part.stopped for part in parts if part.stopped), None)
     run.refused = next((part.refused for part in parts if part.refused), None)

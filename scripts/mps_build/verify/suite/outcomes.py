@@ -35,7 +35,7 @@ class SuiteRun:
 
     `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the fault did something.
     `own`: cases in which the suite itself failed. `threads`: of a process, as it says; the most of any.
-    `findings`: what failed cases come down to, by name. `not_asked`: cases that were left when the time was over.
+    `findings`: what failed cases come down to, by name. `not_run`: cases that were left when the time was over.
     """
 
     cases: list[Case] = field(default_factory=list)
@@ -51,10 +51,10 @@ class SuiteRun:
     faults: int = 0
     threads: int | None = None
     findings: dict[str, Finding] = field(default_factory=dict)
-    not_asked: int = 0
+    not_run: int = 0
 
     def fault_result(self) -> FaultResult:
-        """Return what became of the fault: one that never fired was not missed, it was not asked."""
+        """Return what became of the fault: one that never fired was not missed: it was not exercised."""
         if self.refused is not None:
             return "error"
         if self.caught:
@@ -138,9 +138,9 @@ def hits_in(event: Mapping[str, Any], *, otherwise: int | None = None) -> int | 
 
 def finding_of_event(event: Mapping[str, Any]) -> Finding | None:
     """Return what a failed case comes down to, where the suite says so."""
-    told = event.get("finding")
+    said = event.get("finding")
     try:
-        return Finding.model_validate(told) if isinstance(told, dict) else None
+        return Finding.model_validate(said) if isinstance(said, dict) else None
     except ValueError:
         return None
 

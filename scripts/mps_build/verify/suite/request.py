@@ -19,8 +19,8 @@ _ORDER = ("smoke", "regressions", "scenarios", "drawn")
 _CASES = re.compile(r"^cases = (?:Cases\(\s*\"(\w+)\"|(Drawn)\()", re.MULTILINE)
 
 
-def suite_files(suite: Path, layers_asked: Collection[str]) -> tuple[Path, ...]:
-    """Return the files that have cases of the asked layers; of all layers where none is asked.
+def suite_files(suite: Path, chosen_layers: Collection[str]) -> tuple[Path, ...]:
+    """Return the files that have cases of the chosen layers; of all layers where none is chosen.
 
     Raises:
         UsageError: the folder holds no suite, or the suite has no such layer.
@@ -32,9 +32,9 @@ def suite_files(suite: Path, layers_asked: Collection[str]) -> tuple[Path, ...]:
             hint="reinstall mps-build: a file of it is missing",
         )
     known = sorted(set(layers.values()))
-    if unknown := [layer for layer in layers_asked if layer not in known]:
+    if unknown := [layer for layer in chosen_layers if layer not in known]:
         raise UsageError(f"no layer {', '.join(unknown)}", hint=f"layers: {', '.join(known)}")
-    chosen = [file for file, layer in layers.items() if layer in layers_asked or not layers_asked]
+    chosen = [file for file, layer in layers.items() if layer in chosen_layers or not chosen_layers]
     return tuple(sorted(chosen, key=lambda file: (_place(layers[file]), file.as_posix())))
 
 
@@ -61,7 +61,7 @@ MOST, MOST_ON_CPU = 8, 16
 class Room:
     """What the machine has: usable cores, bytes of memory, and bytes of the device's own memory (0: it has none).
 
-    On a Mac the GPU shares the memory, so that a process counts twice in it; likewise where the CPU itself is the
+    On a Mac the GPU shares the memory, so that a process counts as two in it; likewise where the CPU itself is the
     device (`is_cpu`).
     """
 
@@ -181,12 +181,12 @@ def suite_command(
     done: Path | None = None,
     estimates: bool = False,
 ) -> Command:
-    """Return a child's command: the contract with tests/device/conftest.py.
+    """Return a child's command: the contract with a suite (the README of tests/device).
 
     `-s`: what a case writes must reach the log, since a GPU fault may be said there and nowhere else.
 
     Args:
-        done: a JSON list of cases that are not asked again.
+        done: a JSON list of cases that are not run again.
         estimates: the child says first what its cases will take.
     """
     argv = [str(request.interpreter), "-m", "pytest", "-c", str(request.ini), *map(str, files), "-s", "-q"]
@@ -200,7 +200,7 @@ def suite_command(
     argv += ["--only", ",".join(request.only)] if request.only else []
     argv += ["--op", request.op] if request.op else []
     argv += ["--shard", request.shard] if request.shard else []
-    argv += ["--plant", request.fault] if request.fault else []
+    argv += ["--inject", request.fault] if request.fault else []
     argv += ["--seed", str(request.seed)] if request.seed else []
     argv += ["--known", str(known), "--outcomes", str(outcomes)]
     argv += ["--after", after] if after is not None else []

@@ -21,7 +21,7 @@ from mps_build.common.errors import (
     VirtualGpu,
 )
 from mps_build.common.json_text import parse_json
-from mps_build.common.mps_floors import is_too_old, macos_floor, said_floor
+from mps_build.common.known_issues import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured, Command, capture
 
 from ...host.host import observe

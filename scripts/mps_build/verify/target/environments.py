@@ -13,9 +13,9 @@ from pathlib import Path
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, disk_full
-from mps_build.common.lock import locked
+from mps_build.common.files import locked
 from mps_build.common.process import Command, CommandFailed, run_logged
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.pip_call import (
     Limits,
     certificate_fault,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mps_build.common.cores import THREAD_VARIABLES
 from mps_build.common.errors import UsageError
+from mps_build.common.files import open_regular
 from mps_build.common.json_text import parse_json
-from mps_build.common.opening import open_regular
 from mps_build.common.process import Captured, Command, capture
 
 _HAS_TORCH = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
@@ -23,13 +23,13 @@ def callers_python(environ: Mapping[str, str]) -> Path:
     nox puts its session's environment in front; the noxfile passes the caller's on as MPS_BUILD_CALLER_*.
 
     Raises:
-        UsageError: none of them has torch; the message names what was asked.
+        UsageError: none of them has torch; the message names where it was searched.
     """
-    asked = list(dict.fromkeys(_candidates(environ)))
-    for python in asked:
+    found = list(dict.fromkeys(_candidates(environ)))
+    for python in found:
         if capture(Command(argv=(str(python), "-c", _HAS_TORCH)), timeout_seconds=60).ok:
             return python
-    names = ", ".join(map(str, asked)) or "no Python was found"
+    names = ", ".join(map(str, found)) or "no Python was found"
     raise UsageError(
         f"no torch was named, and the active environment has none (searched: {names})",
         hint="activate the environment that has torch, or name it: --python PATH, or torch==2.13.0",

@@ -76,7 +76,7 @@ def prepare_target(
     return Target(
         interpreter=describe_interpreter(made, environ=environ.variables),
         environ=environ,
-        document={**request.asked(), "wheel": path.name},
+        document={**request.named_target(), "wheel": path.name},
         wheel=WheelFile(file=path.name, sha256=sha256, kind=audited_kind(path)),
     )
 
@@ -91,7 +91,7 @@ def _foreign_python(request: VerifyRequest, store: EnvironmentStore, *, pytest: 
     return Target(
         interpreter=interpreter,
         environ=suite_environ(os.environ, overlay=overlay),
-        document={**request.asked(), "torch": str(folder), "version": version, "own_pytest": overlay is None},
+        document={**request.named_target(), "torch": str(folder), "version": version, "own_pytest": overlay is None},
         before=before,
     )
 

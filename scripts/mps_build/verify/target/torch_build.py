@@ -1,4 +1,4 @@
-"""Which build of torch pip is asked for: one for the CPU where there is one, and what it brings is told before.
+"""Which build of torch pip is to fetch: one for the CPU where there is one; and what it brings is said before.
 
 On Linux the torch of PyPI is a build for CUDA, with gigabytes of libraries beside it. Builds for the CPU have the local
 version `cpu`; where they are is said by pip's own settings: a folder, a further index.
@@ -21,7 +21,7 @@ from packaging.version import Version
 from mps_build.common.console import human_bytes
 from mps_build.common.json_text import parse_json, read_json
 from mps_build.common.process import Command, CommandFailed, capture
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.limited_pip import SIZES
 from mps_build.common.wheels.pip_call import QUESTION, limited_pip, run_pip
 
@@ -41,8 +41,8 @@ _CUDA_INSIDE = Version("1.13")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """How pip is asked.
+class BuildQuery:
+    """How pip is queried.
 
     Args:
         pip: a Python that has pip.
@@ -69,9 +69,9 @@ class Build:
     """What pip would fetch for a requirement of torch.
 
     Args:
-        version: of torch; empty if it is not told.
-        kind: what it is for; empty if that is not told.
-        packages: how many packages in all, torch among them; 0 if that is not told.
+        version: of torch; empty if it is not known.
+        kind: what it is for; empty if that is not known.
+        packages: how many packages in all, torch among them; 0 if that is not known.
         size: bytes of all of them; of torch's wheel alone if `packages` is 0; None if a server does not say.
         sources: where pip looked.
     """
@@ -85,7 +85,7 @@ class Build:
     def text(self, system: str) -> str:
         """Return what is fetched, in words."""
         kind = f"a build for {self.kind}" if self.kind else "the index does not tell what it is a build for"
-        size = human_bytes(self.size) if self.size is not None else "their size is not told"
+        size = human_bytes(self.size) if self.size is not None else "their size is not known"
         if self.packages:
             parts = [kind, f"{self.packages} packages, {size}" + (" to fetch" if self.size is not None else "")]
         else:
@@ -95,32 +95,32 @@ class Build:
         return f"torch {self.version}".rstrip() + f": {'; '.join(parts)}"
 
 
-def choose_build(requirement: str, asking: Asking) -> str:
-    """Return the requirement that pip is to fetch, and tell what it brings: kind, packages, bytes, and for a build that
+def choose_build(requirement: str, query: BuildQuery) -> str:
+    """Return the requirement that pip is to fetch, and say what it brings: kind, packages, bytes, and for a build that
     is not for the CPU where one was looked for.
 
     What pip cannot answer is left to the fetch, which says why.
     """
-    found = _build_of(requirement, asking)
+    found = _build_of(requirement, query)
     if found is None:
         return requirement
-    if asking.system == "Linux" and not asking.wants_cuda and found.kind != _CPU and found.version:
+    if query.system == "Linux" and not query.wants_cuda and found.kind != _CPU and found.version:
         wanted = _for_cpu(requirement, found.version)
         if wanted is not None:
-            build = _build_of(wanted, asking)
+            build = _build_of(wanted, query)
             if build is not None:
-                asking.reporter.line(build.text(asking.system))
+                query.reporter.line(build.text(query.system))
                 return wanted
-            asking.reporter.line(
+            query.reporter.line(
                 f"no {wanted}, a build for the CPU, in {', '.join(found.sources)}; an index for CPU builds that pip's "
                 "settings name (PIP_EXTRA_INDEX_URL) would be taken"
             )
-    asking.reporter.line(found.text(asking.system))
+    query.reporter.line(found.text(query.system))
     return requirement
 
 
 def _for_cpu(requirement: str, version: str) -> str | None:
-    """Return the requirement of a version's build for the CPU; None where another build is asked for by name.
+    """Return the requirement of a version's build for the CPU; None where another build is named.
 
     >>> _for_cpu("torch>=2.12", "2.13.0"), _for_cpu("torch==2.13.0", "2.13.0+cu130")
     ('torch==2.13.0+cpu', 'torch==2.13.0+cpu')
@@ -131,24 +131,24 @@ def _for_cpu(requirement: str, version: str) -> str | None:
     return f"torch=={Version(version).public}+cpu"
 
 
-def _build_of(requirement: str, asking: Asking) -> Build | None:
-    """Return what pip would fetch, as far as it is told without fetching; None if pip finds nothing or fails."""
-    asking.reporter.started(f"Ask what {requirement} brings")
+def _build_of(requirement: str, query: BuildQuery) -> Build | None:
+    """Return what pip would fetch, as far as it is known without fetching; None if pip finds nothing or fails."""
+    query.reporter.started(f"Ask what {requirement} brings")
     try:
-        said = _asked(requirement, asking, _LAZY)
+        said = _answer_of(requirement, query, _LAZY)
         if said.items is None and _UNKNOWN in said.failure:
-            said = _asked(requirement, asking, ())
+            said = _answer_of(requirement, query, ())
         if said.items:
-            return _planned(said.items, said.sources, asking)
+            return _planned(said.items, said.sources, query)
         announced = _ANNOUNCED.search(said.failure)
         if announced is None:
             return None
         # A pip that fetches what it need not, or a server that gives no part of a file: it was stopped at the first.
         version = _exact(requirement)
-        kind = kind_of(version, said.names if len(said.names) > 1 else (), is_linux=asking.system == "Linux")
+        kind = kind_of(version, said.names if len(said.names) > 1 else (), is_linux=query.system == "Linux")
         return Build(version=version, kind=kind, size=int(announced[1]), sources=said.sources)
     finally:
-        asking.reporter.done()
+        query.reporter.done()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ class _Said:
     sources: tuple[str, ...]
 
 
-def _asked(requirement: str, asking: Asking, features: tuple[str, ...]) -> _Said:
+def _answer_of(requirement: str, query: BuildQuery, features: tuple[str, ...]) -> _Said:
     sources: list[str] = []
     names: list[str] = []
 
@@ -172,17 +172,17 @@ def _asked(requirement: str, asking: Asking, features: tuple[str, ...]) -> _Said
             names.append(canonicalize_name(match[1]))
 
     items, failure = None, ""
-    limits = replace(_QUESTION, needs_hash=asking.needs_hash)
+    limits = replace(_QUESTION, needs_hash=query.needs_hash)
     with tempfile.TemporaryDirectory(prefix="mps-build-plan-") as folder:
         report = Path(folder) / "report.json"
         argv = (
-            *(*limited_pip(asking.pip, limits=limits), "--disable-pip-version-check", "--no-input", "--retries=1"),
-            *("--python", str(asking.python), "install", "--dry-run", "--ignore-installed", "--only-binary=:all:"),
-            *(*features, *asking.options, "--report", str(report), requirement),
+            *(*limited_pip(query.pip, limits=limits), "--disable-pip-version-check", "--no-input", "--retries=1"),
+            *("--python", str(query.python), "install", "--dry-run", "--ignore-installed", "--only-binary=:all:"),
+            *(*features, *query.options, "--report", str(report), requirement),
         )
         try:
-            command = Command(argv=argv, environ=asking.environ)
-            run_pip(command, log=asking.log, tell=asking.reporter.line, on_line=heard, limits=limits)
+            command = Command(argv=argv, environ=query.environ)
+            run_pip(command, log=query.log, tell=query.reporter.line, on_line=heard, limits=limits)
             items = _items(report)
         except CommandFailed as error:
             failure = "\n".join(error.tail)
@@ -198,15 +198,15 @@ def _items(report: Path) -> list[Mapping[str, Any]] | None:
     return found or None
 
 
-def _planned(items: Sequence[Mapping[str, Any]], sources: tuple[str, ...], asking: Asking) -> Build | None:
+def _planned(items: Sequence[Mapping[str, Any]], sources: tuple[str, ...], query: BuildQuery) -> Build | None:
     versions: dict[str, str] = {
         canonicalize_name(each["metadata"]["name"]): str(each["metadata"]["version"]) for each in items
     }
     version = versions.get(canonicalize_name("torch"))
     if version is None:
         return None
-    kind = kind_of(version, list(versions), is_linux=asking.system == "Linux")
-    size = _size_of([str(each["download_info"]["url"]) for each in items], asking)
+    kind = kind_of(version, list(versions), is_linux=query.system == "Linux")
+    size = _size_of([str(each["download_info"]["url"]) for each in items], query)
     return Build(version=version, kind=kind, packages=len(items), size=size, sources=sources)
 
 
@@ -234,10 +234,10 @@ def _exact(requirement: str) -> str:
     return match[1] if match else ""
 
 
-def _size_of(urls: Sequence[str], asking: Asking) -> int | None:
+def _size_of(urls: Sequence[str], query: BuildQuery) -> int | None:
     """Return how many bytes some files have; None if a server does not say."""
-    argv = (*limited_pip(asking.pip, limits=_QUESTION), SIZES, *urls)
-    answer = capture(Command(argv=argv, environ=asking.environ), timeout_seconds=60)
+    argv = (*limited_pip(query.pip, limits=_QUESTION), SIZES, *urls)
+    answer = capture(Command(argv=argv, environ=query.environ), timeout_seconds=60)
     try:
         sizes: list[int | None] = parse_json(answer.stdout.strip().splitlines()[-1])
     except (ValueError, IndexError):

@@ -15,15 +15,15 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, UsageError, disk_full
-from mps_build.common.opening import fault_of, open_regular
+from mps_build.common.files import fault_of, open_regular
 from mps_build.common.process import Command, CommandFailed
-from mps_build.common.wheels.cache import WheelCache, own_folder
+from mps_build.common.wheels.download import WheelCache, own_folder
 from mps_build.common.wheels.limited_pip import STATUS
 from mps_build.common.wheels.pip_call import certificate_fault, forbidden_by_settings, refused_unchecked, run_pip
 
 from .environments import EnvironmentStore, own_pip
 from .interpreter import Interpreter
-from .torch_build import Asking, choose_build
+from .torch_build import BuildQuery, choose_build
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, store: EnvironmentSt
 
     Raises:
         UsageError: nothing of that name and version is for this Python on this machine.
-        BuildEnvironmentError: the index could not be asked, or its certificate is not accepted.
+        BuildEnvironmentError: the index could not be reached, or its certificate is not accepted.
         RefusedForSafety: the index gives no hash of it.
     """
     wheels = own_folder(store.cache / "wheels") / f"{interpreter.short}-{interpreter.machine}"
@@ -150,7 +150,7 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, store: EnvironmentSt
             hint="run once without --offline",
         )
     own = own_pip(store)
-    asking = Asking(
+    query = BuildQuery(
         pip=Path(own[0]),
         python=interpreter.executable,
         system=interpreter.system,
@@ -160,7 +160,7 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, store: EnvironmentSt
         wants_cuda=store.wants_cuda,
         needs_hash=store.limits.needs_hash,
     )
-    wanted = choose_build(requirement, asking)
+    wanted = choose_build(requirement, query)
     pip = (*own, "--python", str(interpreter.executable))
     with kept.beside() as fresh:
         argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), wanted)

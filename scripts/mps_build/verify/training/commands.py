@@ -67,7 +67,7 @@ class Bench:
         argv += (str(self.scripts / workload.script), *self._options(workload, run))
         argv += ("--compared", str(COMPARED_STEPS))
         argv += ("--steps", str(workload.steps)) if workload.steps is not None else ()
-        # Trainer is asked by its own argument; Accelerate by its command's.
+        # Trainer takes it as its own argument; Accelerate as its command's.
         argv += ("--force-cpu",) if not workload.launched and self._on_cpu(run) else ()
         if workload is SCRIPT:
             program, *arguments = self.program

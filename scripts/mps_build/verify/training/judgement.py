@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from mps_build.common import strict_yaml
-from mps_build.common.opening import read_text
+from mps_build.common.files import read_text
 from mps_build.common.process import Captured
 from mps_build.common.records.device_record import Case, Result
 
@@ -102,8 +102,8 @@ def _device(report: ChildReport, device: str, whose: str) -> Answer:
             return "failed", f"{whose}: {device}'s allocator gave out {given} bytes, the parameters alone are {needed}"
     last = seen[-1]
     given = last.get("allocated_bytes")
-    asked = f"{given} bytes allocated" if given is not None else "this torch's allocator cannot be asked"
-    return "passed", "" if device == "cpu" else f"{last.get('parameter_bytes')} bytes of parameters, {asked}"
+    allocated = f"{given} bytes allocated" if given is not None else "this torch's allocator does not say how much"
+    return "passed", "" if device == "cpu" else f"{last.get('parameter_bytes')} bytes of parameters, {allocated}"
 
 
 def _fallback(run: ChildReport, *, allowed: bool) -> Answer:

@@ -136,8 +136,8 @@ def load_versions(path: Path = TABLE) -> Versions:
     return strict_yaml.load(path, Versions)
 
 
-def refuse_old_torch(table: Versions, torch: str | None, asked: dict[str, str] | None = None) -> None:
-    """Refuse a torch for which neither library promises anything on MPS, or that is too old for a version asked for.
+def refuse_old_torch(table: Versions, torch: str | None, given: dict[str, str] | None = None) -> None:
+    """Refuse a torch for which neither library promises anything on MPS, or that is too old for a named version.
 
     Raises:
         UsageError: it is older than the table's oldest, or than what such a version needs.
@@ -149,26 +149,26 @@ def refuse_old_torch(table: Versions, torch: str | None, asked: dict[str, str] |
             f"{table.oldest.reason} ({table.oldest.link})",
             hint=f"take torch {table.oldest.torch}.1 or later",
         )
-    if release is not None and asked:
+    if release is not None and given:
         found = next((row for row in table.sets if SpecifierSet(row.torch).contains(release)), None)
-        for library, version in asked.items():
-            _check_asked(table, library, version, torch=release, python=None, found=found)
+        for library, version in given.items():
+            _check_given(table, library, version, torch=release, python=None, found=found)
 
 
-def choose(table: Versions, *, torch: str, python: str, asked: dict[str, str] | None = None) -> Libraries:
-    """Return the libraries for a torch and a Python; `asked` names versions that the caller wants instead.
+def choose(table: Versions, *, torch: str, python: str, given: dict[str, str] | None = None) -> Libraries:
+    """Return the libraries for a torch and a Python; `given` names versions that the caller wants instead.
 
     Raises:
-        UsageError: the torch, or the Python, is too old for the table or for a version that was asked for.
+        UsageError: the torch, or the Python, is too old for the table or for a version that was named.
     """
     refuse_old_torch(table, torch)
     release, running = _release(torch), python_release(python)
     if release is None:
         raise UsageError(f"torch {torch!r}: is not in the table of supported versions", hint="see versions.yaml")
     found = next((row for row in table.sets if row.fits(release, running)), None)
-    wanted = {name: version for name, version in (asked or {}).items() if version}
+    wanted = {name: version for name, version in (given or {}).items() if version}
     for library, version in wanted.items():
-        _check_asked(table, library, version, torch=release, python=running, found=found)
+        _check_given(table, library, version, torch=release, python=running, found=found)
     if found is None:
         raise UsageError(
             f"no Accelerate and Transformers are known for torch {torch} on Python {python}",
@@ -206,7 +206,7 @@ def python_release(python: str) -> Version:
     return Version(found[0] if found else "0")
 
 
-def _check_asked(
+def _check_given(
     table: Versions, library: str, version: str, *, torch: Version, python: Version | None, found: LibrarySet | None
 ) -> None:
     try:
@@ -282,14 +282,14 @@ def prepare_training_target(request: TrainingRequest, store: EnvironmentStore, t
 
     def libraries(wheel: Path, python: Interpreter) -> tuple[str, ...]:
         version = str(parse_wheel_filename(wheel.name)[1])
-        chosen = choose(table, torch=version, python=python.short, asked=request.asked_versions)
+        chosen = choose(table, torch=version, python=python.short, given=request.chosen_versions)
         return chosen.requirements(request.parts)
 
     return prepare_target(request, store, extras=libraries)
 
 
 def _found(request: TrainingRequest, store: EnvironmentStore, table: Versions) -> Target:
-    if request.asked_versions:
+    if request.chosen_versions:
         raise UsageError(
             "--accelerate and --transformers choose what is installed, and nothing is installed into --python",
             hint="name a wheel or a requirement as well: verify_training -- torch==2.13.0 --transformers 5.23.0",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mps_build.common.errors import UsageError
-from mps_build.common.opening import fault_of
+from mps_build.common.files import fault_of
 
 from .. import VerifyRequest
 
@@ -87,7 +87,7 @@ COMPARED_STEPS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRequest(VerifyRequest):
-    """A verification of training. `only` names workloads; `accelerate` and `transformers` are versions asked for."""
+    """A verification of training. `only` names workloads; `accelerate` and `transformers` are requested versions."""
 
     parts: tuple[str, ...] = PARTS
     accelerate: str | None = None
@@ -97,7 +97,7 @@ class TrainingRequest(VerifyRequest):
     script_arguments: tuple[str, ...] = ()
 
     @property
-    def asked_versions(self) -> dict[str, str]:
+    def chosen_versions(self) -> dict[str, str]:
         """The versions that the caller chose, by library."""
         versions = {"accelerate": self.accelerate, "transformers": self.transformers}
         return {name: version for name, version in versions.items() if version}

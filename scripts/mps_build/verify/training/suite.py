@@ -54,7 +54,7 @@ class Training:
         workloads = self.request.workloads()
         self.request.check_weights()
         self.request.check_script()
-        refuse_old_torch(self.table, wanted_version(self.request), self.request.asked_versions)
+        refuse_old_torch(self.table, wanted_version(self.request), self.request.chosen_versions)
         scripts = {workload.script for workload in workloads if workload.script}
         if missing := sorted(name for name in scripts if not (self.root / name).is_file()):
             raise UsageError(
@@ -123,7 +123,7 @@ class _Session:
     # The kinds of workload.
 
     def _accelerate(self, bench: Bench) -> Bench:
-        """Ask the command itself; return the bench with the config that the launches take."""
+        """Run the command itself; return the bench with the config that the launches take."""
         env = capture(bench.env(), timeout_seconds=_COMMAND_SECONDS)
         self._add(judgement.judge_env(env))
         answer = capture(bench.config_default(), timeout_seconds=_COMMAND_SECONDS)
@@ -195,7 +195,7 @@ class _Session:
     # The cases and what the record says of the libraries.
 
     def _add(self, case: Case, *, hits: int | None = None) -> None:
-        """Take a case in; `hits` of the fault, where its process has not told them at its end yet."""
+        """Take a case in; `hits` of the fault, where its process has not yet reported them at its end."""
         row = known_row(case.id, self._known)
         if row is not None and case.outcome in FAILED:
             case = case.model_copy(update={"outcome": "known", "known_issue": str(row["id"])})

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.files import open_to_append
 from mps_build.common.json_text import parse_json
-from mps_build.common.opening import open_to_append
 
 _ERROR = re.compile(r"[\w.]*(?:Error|Exception|Success|Failed)\b(?!: Caused by sample input)")
 BAD = ("failed", "crashed", "timeout")
@@ -18,7 +18,7 @@ GOOD = ("passed", "xfailed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class UpstreamOutcome:
     """One test: its id below upstream's `test` folder; `xfailed` is a failure that the test itself expects."""
 
     id: str
@@ -44,9 +44,9 @@ class Asked:
         return self.id.split("::")[1] if "::" in self.id else ""
 
 
-def read_outcomes(folder: Path) -> dict[str, Asked]:
+def read_outcomes(folder: Path) -> dict[str, UpstreamOutcome]:
     """Return the outcomes in a folder by id; a line that a crash cut is passed over."""
-    found: dict[str, tuple[float, Asked]] = {}
+    found: dict[str, tuple[float, UpstreamOutcome]] = {}
     for event in _events(folder, "finished"):
         test, when = _test(event), float(event.get("time") or 0.0)
         if test.id not in found or when >= found[test.id][0]:
@@ -63,7 +63,7 @@ def read_sizes(folder: Path) -> dict[str, int]:
     return sizes
 
 
-def write_outcome(path: Path, test: Asked, when: float) -> None:
+def write_outcome(path: Path, test: UpstreamOutcome, when: float) -> None:
     """Append the outcome of a test that could not say it itself."""
     facts = {"id": test.id, "outcome": test.outcome, "reason": test.reason, "seconds": test.seconds, "time": when}
     with open_to_append(path) as file:
@@ -81,9 +81,9 @@ def _events(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
                 yield event
 
 
-def _test(event: Mapping[str, object]) -> Asked:
+def _test(event: Mapping[str, object]) -> UpstreamOutcome:
     seconds = event.get("seconds")
-    return Asked(
+    return UpstreamOutcome(
         id=str(event.get("id")),
         outcome=str(event.get("outcome")),
         reason=str(event.get("reason") or ""),

@@ -18,7 +18,7 @@ from mps_build.common.process import Command
 from ..suite.child import ChildEnd, run_child
 from ..suite.outcomes import describe_end, is_orderly, last_lines
 from ..suite.request import Limits
-from .outcomes import Asked, read_outcomes, write_outcome
+from .outcomes import UpstreamOutcome, read_outcomes, write_outcome
 
 # Of 2.6.0: the list in test/run_test.py, and test_optim.py, which says `allow_mps=True` as well.
 FILES = (
@@ -43,7 +43,7 @@ _PLUGIN = Path(__file__).parent / "plugin"
 # A process leaves the rest to another from here on: graphs and buffers of thousands of tests pile up.
 _LEAVE_BYTES = 5 << 29
 
-OnTest = Callable[[Asked], None]
+OnTest = Callable[[UpstreamOutcome], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class UpstreamRequest:
     """One run: `tests` is upstream's `test` folder, `folder` holds the outcomes, also of runs before.
 
     `only`: patterns of ids, all where it is empty. `part`: (I, N), each N-th test from the I-th on; `jobs` processes
-    share it. `again`: tests that are asked although they have an outcome.
+    share it. `again`: tests that are run although they have an outcome.
     """
 
     interpreter: Path
@@ -70,7 +70,7 @@ def run_upstream(request: UpstreamRequest, on_test: OnTest = lambda _: None) -> 
     """Run every test that has no outcome in the folder yet, and write what came of it there.
 
     Raises:
-        OwnFault: a file's tests cannot be asked at all.
+        OwnFault: a file's tests cannot be run at all.
     """
     request.folder.mkdir(parents=True, exist_ok=True)
     done = frozenset(read_outcomes(request.folder)) - request.again
@@ -124,7 +124,7 @@ class _Part:
                 self._tell(end, end.running)
             elif end.left_after is None and self._seen == before:  # nothing came of it: the next would end the same way
                 raise OwnFault(
-                    f"{self._file}: no test could be asked: {describe_end(end)}: {last_lines(end.output)}",
+                    f"{self._file}: no test could be run: {describe_end(end)}: {last_lines(end.output)}",
                     hint=f"the whole output is in {self._log}",
                 )
 
@@ -132,11 +132,11 @@ class _Part:
         reason = f"{describe_end(end)}: {last_lines(end.output, 12)}"
         seconds = round(time.monotonic() - end.running_since, 3) if end.running else 0.0
         outcome = "timeout" if end.cut == "timeout" else "crashed"
-        test = Asked(id=test_id, outcome=outcome, reason=reason, seconds=seconds)
+        test = UpstreamOutcome(id=test_id, outcome=outcome, reason=reason, seconds=seconds)
         write_outcome(self._outcomes, test, time.time())
         self._take(test)
 
-    def _take(self, test: Asked) -> None:
+    def _take(self, test: UpstreamOutcome) -> None:
         self._done.add(test.id)
         self._seen += 1
         self._on_test(test)
@@ -144,7 +144,9 @@ class _Part:
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "finished":
             seconds = float(event["seconds"])
-            self._take(Asked(id=event["id"], outcome=event["outcome"], reason=event["reason"], seconds=seconds))
+            self._take(
+                UpstreamOutcome(id=event["id"], outcome=event["outcome"], reason=event["reason"], seconds=seconds)
+            )
 
     def _child(self) -> ChildEnd:
         request = self._request
@@ -171,7 +173,7 @@ class _Part:
 
 
 def _programs(request: UpstreamRequest) -> Path:
-    """Return a folder with what test_mps.py starts to ask a Mac for its memory; it is told what a test may hold."""
+    """Return a folder with what test_mps.py starts to ask a Mac for its memory; it says what a test may hold."""
     programs = request.folder / "programs"
     programs.mkdir(exist_ok=True)
     (programs / "sysctl").write_text(

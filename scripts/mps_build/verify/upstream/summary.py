@@ -14,16 +14,16 @@ from mps_build.common import strict_yaml
 from mps_build.common.known_issues import HostLine, Range, Text, within
 from mps_build.common.plain_text import Markdown, markdown_table
 
-from .outcomes import BAD, GOOD, Asked
+from .outcomes import BAD, GOOD, UpstreamOutcome
 
 FILE = Path(__file__).parent / "explanations.yaml"
-LETTERS = ("bug", "limit", "mac", "test")
+KINDS = ("bug", "limit", "mac", "test")
 
 
 class UpstreamExplanation(BaseModel):
     """One reason, and the tests that fail by it.
 
-    `letter`: `bug` of the release's host code or kernels (a public link, or lines of its tree), `limit` of the
+    `kind`: `bug` of the release's host code or kernels (a public link, or lines of its tree), `limit` of the
     simulation, `mac`: it needs what only a Mac has, `test`: the test's own fault, or its surroundings'. `tests` are
     patterns of ids; `message`: a part of what the test must say, for it to be this reason.
     """
@@ -31,7 +31,7 @@ class UpstreamExplanation(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Text
-    letter: Literal["bug", "limit", "mac", "test"]
+    kind: Literal["bug", "limit", "mac", "test"]
     reason: Text
     link: Annotated[str, StringConstraints(pattern=r"^https://\S+$")] | None = None
     macos: Range | None = None
@@ -41,11 +41,11 @@ class UpstreamExplanation(BaseModel):
 
     @model_validator(mode="after")
     def _check_evidence(self) -> UpstreamExplanation:
-        if self.letter == "bug" and not (self.link or self.lines):
+        if self.kind == "bug" and not (self.link or self.lines):
             raise ValueError("a bug needs a public link, or lines of the host code")
         return self
 
-    def explains(self, test: Asked) -> bool:
+    def explains(self, test: UpstreamOutcome) -> bool:
         """Whether this test fails by it."""
         is_said = self.message is None or self.message in test.reason
         return test.outcome in BAD and is_said and any(fnmatchcase(test.id, pattern) for pattern in self.tests)
@@ -62,8 +62,8 @@ class UpstreamExplanations(BaseModel):
     @model_validator(mode="after")
     def _check_ids(self) -> UpstreamExplanations:
         ids = [row.id for row in self.explanations]
-        if twice := sorted({each for each in ids if ids.count(each) > 1}):
-            raise ValueError(f"more than one row has the id {', '.join(twice)}")
+        if repeated := sorted({each for each in ids if ids.count(each) > 1}):
+            raise ValueError(f"more than one row has the id {', '.join(repeated)}")
         return self
 
 
@@ -77,7 +77,7 @@ def load_upstream_explanations(path: Path = FILE) -> tuple[UpstreamExplanation, 
 
 
 def explained(
-    tests: Iterable[Asked], rows: Sequence[UpstreamExplanation], *, macos: str
+    tests: Iterable[UpstreamOutcome], rows: Sequence[UpstreamExplanation], *, macos: str
 ) -> dict[str, UpstreamExplanation | None]:
     """Return the row of each failing test by its id; None where no row explains it."""
     active = [row for row in rows if within(macos, row.macos)]
@@ -85,7 +85,7 @@ def explained(
 
 
 class Group(BaseModel):
-    """A class of tests; `failed` is by letter, `new` those that no row explains. Skipped tests were not asked."""
+    """A class of tests; `failed` is by kind, `new` those that no row explains. Skipped tests were not run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -97,7 +97,7 @@ class Group(BaseModel):
     new: int
 
     @property
-    def asked(self) -> int:
+    def ran(self) -> int:
         """How many were run."""
         return self.passed + self.new + sum(self.failed.values())
 
@@ -120,9 +120,9 @@ class Summary(BaseModel):
     failing: dict[str, str]
 
     @property
-    def asked(self) -> int:
+    def ran(self) -> int:
         """How many tests were run."""
-        return sum(group.asked for group in self.groups)
+        return sum(group.ran for group in self.groups)
 
     @property
     def passed(self) -> int:
@@ -131,13 +131,13 @@ class Summary(BaseModel):
 
     @property
     def skipped(self) -> int:
-        """How many were not asked by their own choice."""
+        """How many were not run, by their own choice."""
         return sum(group.skipped for group in self.groups)
 
     @property
     def unknown(self) -> int:
         """How many of the files' tests have no outcome yet."""
-        return self.tests - self.asked - self.skipped
+        return self.tests - self.ran - self.skipped
 
     @property
     def new(self) -> int:
@@ -146,7 +146,7 @@ class Summary(BaseModel):
 
 
 def summed_up(
-    tests: Iterable[Asked],
+    tests: Iterable[UpstreamOutcome],
     rows: Sequence[UpstreamExplanation],
     sizes: Mapping[str, int],
     *,
@@ -161,15 +161,15 @@ def summed_up(
     groups = []
     for file, name in dict.fromkeys((test.file, test.group) for test in listed):
         mine = [test for test in listed if (test.file, test.group) == (file, name)]
-        letters = [row.letter if (row := found[test.id]) else "" for test in mine if test.id in found]
+        kinds = [row.kind if (row := found[test.id]) else "" for test in mine if test.id in found]
         groups.append(
             Group(
                 file=file,
                 name=name,
                 passed=sum(test.outcome in GOOD for test in mine),
                 skipped=sum(test.outcome == "skipped" for test in mine),
-                failed={letter: letters.count(letter) for letter in LETTERS if letter in letters},
-                new=letters.count(""),
+                failed={kind: kinds.count(kind) for kind in KINDS if kind in kinds},
+                new=kinds.count(""),
             )
         )
     failing = {test_id: row.id if row else "" for test_id, row in found.items()}
@@ -198,7 +198,7 @@ nox -s benchmark -- upstream_tests --part 0/8 --jobs 2          # an eighth, by 
 
 The files that `test/run_test.py --mps` of the release runs, and `test_optim.py`, unchanged, on
 [Linux](simulated.md); nothing of this was run on a Mac. A test may fail as it expects to (`xfail`): that counts as
-passed. Skipped tests were not asked. `test_ops.py` does not run on mps in this release.
+passed. Skipped tests were not run. `test_ops.py` does not run on mps in this release.
 
 A failure is a **bug** of the release, a **limit** of the simulation, needs what only a **mac** has, or is the
 **test**'s own fault; *new* has no explanation.
@@ -208,32 +208,32 @@ _TREE = "aten/src/ATen/native/mps/"
 
 def upstream_page(summary: Summary, rows: Sequence[UpstreamExplanation]) -> str:
     """Return the page in Markdown."""
-    share = summary.passed / max(summary.asked, 1)
+    share = summary.passed / max(summary.ran, 1)
     said = f"PyTorch {summary.release} as macOS {summary.macos}, {summary.date}: "
-    said += f"{summary.passed} of {summary.asked} tests passed ({share:.1%}), {summary.new} fail without a reason.\n"
-    said += f"{summary.skipped} leave themselves out. These are {summary.asked + summary.skipped} of the files' "
+    said += f"{summary.passed} of {summary.ran} tests passed ({share:.1%}), {summary.new} fail without a reason.\n"
+    said += f"{summary.skipped} leave themselves out. These are {summary.ran + summary.skipped} of the files' "
     said += f"{summary.tests} tests for mps; {summary.unknown} have no outcome yet."
     said += f"\nThey ran on {summary.ran_on}." if summary.ran_on else ""
     table = [
         (
             group.file,
             group.name,
-            *(str(number) for number in (group.asked, group.passed)),
-            *(str(group.failed.get(letter, 0) or "") for letter in LETTERS),
+            *(str(number) for number in (group.ran, group.passed)),
+            *(str(group.failed.get(kind, 0) or "") for kind in KINDS),
             str(group.new or ""),
             str(group.skipped),
         )
         for group in summary.groups
     ]
-    columns = ("file", "class", "asked", "passed", *LETTERS, "new", "skipped")
+    columns = ("file", "class", "run", "passed", *KINDS, "new", "skipped")
     lines = [_HEAD, said, "", *markdown_table(columns, table), "", "## Why tests fail", ""]
     counts = list(summary.failing.values())
     cells = [
-        (row.id, row.letter, str(counts.count(row.id)), _reason(row), Markdown(", ".join(map(_short, row.lines))))
+        (row.id, row.kind, str(counts.count(row.id)), _reason(row), Markdown(", ".join(map(_short, row.lines))))
         for row in rows
         if row.id in counts
     ]
-    return "\n".join([*lines, *markdown_table(("id", "letter", "tests", "why", "where"), cells), ""])
+    return "\n".join([*lines, *markdown_table(("id", "kind", "tests", "why", "where"), cells), ""])
 
 
 def _reason(row: UpstreamExplanation) -> Markdown:

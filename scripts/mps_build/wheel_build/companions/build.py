@@ -17,12 +17,11 @@ from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ, repair_environ
 from mps_build.common.errors import AuditRejected, CompileError, SourceError
+from mps_build.common.files import open_regular
 from mps_build.common.git import answer, git
-from mps_build.common.opening import open_regular
-from mps_build.common.process import Command
+from mps_build.common.process import Command, kept_awake
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
-from mps_build.common.reporter import Reporter
-from mps_build.common.watched import kept_awake
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 from mps_build.inspection.audit import Audit, Expectation, audit_wheel
 from mps_build.inspection.audit.releases import TORCH_LIBRARIES

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
-from mps_build.common.documents import head
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
+from mps_build.common.json_text import head
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.scrubbing.scrubber import without_secrets
-from mps_build.common.wheels.sets import COMPANIONS, MatchedSet, matched_sets
-from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
+from mps_build.common.wheels.wheel_file import COMPANIONS, MatchedSet, WheelFile, matched_sets, read_wheel
 
 from ..steps.finish_wheel import deliver_wheel
 from .build import Companion

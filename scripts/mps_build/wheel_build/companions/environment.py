@@ -16,8 +16,8 @@ from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult
 from mps_build.common.recipe.locks import lock_of
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.cache import own_folder
+from mps_build.common.reporting import Reporter
+from mps_build.common.wheels.download import own_folder
 from mps_build.common.wheels.naming import is_same_version
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.wheels.wheel_file import read_wheel

@@ -17,17 +17,16 @@ from typing import Any, Literal
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from mps_build.common.addresses import check_address
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.home import expanded
+from mps_build.common.files import fault_of
+from mps_build.common.git import check_address
 from mps_build.common.interpreters import FoundPython
 from mps_build.common.json_text import read_json
-from mps_build.common.opening import fault_of
 from mps_build.common.process import Command
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.model import Recipe, Variable
-from mps_build.common.workspace import remove_tree
+from mps_build.common.workspace import expanded, remove_tree
 
 # What the build of a Mac wheel sets for any project; the rest of a recipe's environment is torch's own.
 _OF_THE_TARGET = frozenset({"MACOSX_DEPLOYMENT_TARGET", "_PYTHON_HOST_PLATFORM", "ARCHFLAGS"})

@@ -17,8 +17,6 @@ from mps_build.host.triage.tools.sccache import parse_sccache
 
 # PyTorch sets C and CXX by itself; without OBJC and OBJCXX no `.mm` ever hits.
 LANGUAGES = ("C", "CXX", "OBJC", "OBJCXX")
-
-
 # What build_wheel sets by itself, since other values give wrong objects or share what nobody wanted to share.
 _OURS = (
     *("CCACHE_BASEDIR", "CCACHE_SLOPPINESS", "CCACHE_HASHDIR", "CCACHE_NOHASHDIR"),

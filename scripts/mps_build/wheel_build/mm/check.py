@@ -11,12 +11,12 @@ from pathlib import Path
 from mps_build.common.cores import usable_cores
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, SourceError, UsageError
+from mps_build.common.files import read_text
 from mps_build.common.git import git
-from mps_build.common.opening import read_text
 from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.naming import release_of
 
 from ..objc import write_frameworks

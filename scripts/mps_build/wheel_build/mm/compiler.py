@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
-from mps_build.common.installed import line_that_adds
-from mps_build.common.opening import read_text
+from mps_build.common.files import read_text
+from mps_build.common.interpreters import line_that_adds
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.workspace import cache_folder
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError
 from mps_build.common.process import Command, capture
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.members import UnsoundWheel, open_wheel
+from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.naming import parse_wheel_name
+from mps_build.common.wheels.wheel_file import UnsoundWheel, open_wheel
 from mps_build.common.workspace import remove_tree
 
 MPS_FOLDERS = ("aten/src/ATen/mps", "aten/src/ATen/native/mps")

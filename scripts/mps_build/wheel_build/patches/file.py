@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from mps_build.common.errors import PatchError, reason_of
-from mps_build.common.opening import read_bytes
+from mps_build.common.files import read_bytes
 
 FIELDS = ("Description", "Origin", "Forwarded", "Fixes")
 

@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from mps_build.common.errors import HostError, PatchError, SourceError
-from mps_build.common.git import check_machine, git, run_git
-from mps_build.common.mirror import mirror_of
+from mps_build.common.git import check_machine, git, mirror_of, run_git
 from mps_build.common.process import Captured, Command, capture, neutral_environ
 
 from .file import Hunk, Patch

@@ -16,7 +16,7 @@ from pathlib import Path
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
 from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
 
 FREE_BYTES = 8_000_000_000

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import AuditRejected, BuildEnvironmentError, SourceError
-from mps_build.common.home import expanded
 from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.recipe.model import Recipe, Variable
-from mps_build.common.reporter import Reporter
-from mps_build.common.workspace import PACKAGE, remove_tree
+from mps_build.common.reporting import Reporter
+from mps_build.common.workspace import PACKAGE, expanded, remove_tree
 
 from ..companions.build import CompanionBuild
 from ..companions.delivery import DeliveredSet, deliver_companions

@@ -16,7 +16,7 @@ from typing import Any
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import SourceTree

@@ -9,9 +9,8 @@ from typing import Literal
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, SourceError
-from mps_build.common.git import git
+from mps_build.common.git import git, mirror_of
 from mps_build.common.interpreters import find_interpreter
-from mps_build.common.mirror import mirror_of
 from mps_build.common.process import capture
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import data_root, patches_root

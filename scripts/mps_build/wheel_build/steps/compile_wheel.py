@@ -14,7 +14,7 @@ from typing import Any
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command
 from mps_build.common.receipts import Receipt, StepResult
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import BuildContext, BuildEnvironment, SourceTree

@@ -15,7 +15,7 @@ from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import Receipt, StepResult, digest_of, fingerprint, step_digest
 from mps_build.common.recipe.model import Gate
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import BuildContext, BuildEnvironment, SourceTree

@@ -16,8 +16,8 @@ from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Receipt, StepResult, fingerprint
 from mps_build.common.recipe.locks import Lock, lock_of
 from mps_build.common.recipe.model import Libomp
-from mps_build.common.reporter import Reporter, SilentReporter
-from mps_build.common.wheels.cache import own_folder
+from mps_build.common.reporting import Reporter, SilentReporter
+from mps_build.common.wheels.download import own_folder
 from mps_build.common.wheels.pip_call import forbidden_by_settings, limited_pip, run_pip
 from mps_build.common.workspace import cache_folder, remove_tree
 

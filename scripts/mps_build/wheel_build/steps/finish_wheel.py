@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
-from mps_build.common.documents import head
 from mps_build.common.environment import repair_environ
 from mps_build.common.errors import AuditRejected, BuildEnvironmentError, CompileError
 from mps_build.common.files import copy_whole, write_whole
+from mps_build.common.json_text import head
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Receipt, StepResult, fingerprint
 from mps_build.common.scrubbing.scrubber import without_secrets

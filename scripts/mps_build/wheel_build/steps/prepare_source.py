@@ -12,20 +12,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mps_build.common.addresses import address_fault, check_address
 from mps_build.common.errors import SourceError, UsageError
 from mps_build.common.git import (
     TRANSPORTS,
     DamagedRepository,
+    Mirror,
+    address_fault,
     answer,
     ask_remote,
+    check_address,
     check_ref,
     git,
+    mirror_of,
 )
-from mps_build.common.mirror import Mirror, mirror_of
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
-from mps_build.common.reporter import Reporter
+from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 
 from ..artifacts import SourceTree

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.files import copy_whole
 from mps_build.common.process import Command, run_logged
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.availability import read_availability, table_source
 from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.official.build import Below, provide_below

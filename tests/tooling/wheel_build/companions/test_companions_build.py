@@ -22,7 +22,7 @@ from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import AuditRejected, CompileError, SourceError
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.result import Result
+from mps_build.common.reporting import Result
 from mps_build.common.workspace import Workspace
 from mps_build.wheel_build.companions.plan import CompanionPlan, SourceChoice, given_wheel
 

@@ -14,7 +14,7 @@ from git_history import ENVIRON, git, repository
 from mps_build.common.errors import SourceError, UsageError
 from mps_build.common.receipts import Ledger, fingerprint
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.workspace import Workspace
 from mps_build.wheel_build.companions.build import Sources, pin_torch
 from mps_build.wheel_build.companions.plan import (

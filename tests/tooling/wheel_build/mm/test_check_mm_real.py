@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 
 import pytest
-from mm_faults import MORE, PLANTS
+from mm_faults import FAULTS, MORE
 from mps_build.common.cores import usable_cores
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.workspace import work_folder
 from mps_build.wheel_build.mm.check import Report, check_files, make_checker
 from mps_build.wheel_build.mm.tree import read_tree
@@ -45,7 +45,7 @@ def test_the_files_of_the_release_have_no_diagnostic(tree: Path, tmp_path: Path)
 
 def test_every_injected_mistake_is_found(tree: Path, tmp_path: Path) -> None:
     changed = {}
-    for number, (name, file, old, new, _) in enumerate((*PLANTS, *MORE)):
+    for number, (name, file, old, new, _) in enumerate((*FAULTS, *MORE)):
         text = (tree / "aten/src/ATen" / file).read_text(encoding="utf-8")
         assert old in text, name
         path = tmp_path / f"{number:02}-{Path(file).name}"
@@ -54,11 +54,11 @@ def test_every_injected_mistake_is_found(tree: Path, tmp_path: Path) -> None:
     report = _check(tree, list(changed.values()), tmp_path / "work")
     missed = [
         name
-        for (name, *_, words), path in zip((*PLANTS, *MORE), changed.values(), strict=True)
+        for (name, *_, words), path in zip((*FAULTS, *MORE), changed.values(), strict=True)
         if not any(each.file == str(path) and words in each.text for each in report.diagnostics)
     ]
     assert missed == []
-    assert len(changed) == len(PLANTS) + len(MORE) >= 45
+    assert len(changed) == len(FAULTS) + len(MORE) >= 45
 
 
 def test_in_a_new_file_each_wrong_line_is_found_and_no_right_one(tree: Path, tmp_path: Path) -> None:

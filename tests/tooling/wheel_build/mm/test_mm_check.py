@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.mm.check import NOT_WHOLE, check_patches, check_tree_files, mm_files
 from mps_build.wheel_build.patches.file import read_patch
 

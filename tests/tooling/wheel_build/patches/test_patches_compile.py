@@ -32,7 +32,7 @@ int use() { Value value; return make(value); }
 
 @pytest.fixture(scope="module")
 def headers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """torch/include of the official 1.13.1, laid out below the names that patches use."""
+    """torch/include of the official 1.13.1, placed below the names that patches use."""
     root = tmp_path_factory.mktemp("wheel")
     options = ["--only-binary=:all:", "--platform", "macosx_11_0_arm64", "--python-version", "310"]
     pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", *options, "-d", str(root), "torch==1.13.1"]

@@ -12,7 +12,7 @@ import pytest
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
 from mps_build.common.process import capture
 from mps_build.common.receipts import Ledger
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.rehearsal import chroot as module
 from mps_build.wheel_build.rehearsal.chroot import (
     Chroot,

@@ -17,7 +17,7 @@ from mps_build.common.errors import BuildEnvironmentError, CompileError, GateErr
 from mps_build.common.process import Command
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.locks import Lock
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.ninja import compile_objects
 from mps_build.wheel_build.rehearsal import source as rehearse_source
 from mps_build.wheel_build.rehearsal.darwin import package_lines

@@ -15,7 +15,7 @@ from git_history import git
 from mps_build.cli import main
 from mps_build.common import strict_yaml
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.recipe.meaning import as_yaml
+from mps_build.common.recipe.forms import as_yaml
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from mps_build.common.process import Command, capture
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.backend import build_folder
 from mps_build.wheel_build.ninja import run_build
 from mps_build.wheel_build.steps.compile_wheel import (

@@ -27,7 +27,7 @@ from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
 from mps_build.common.recipe.locks import Lock, lock_of
 from mps_build.common.recipe.model import Libomp
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.steps import create_environment as module
 from mps_build.wheel_build.steps.create_environment import (
     create_environment,
@@ -144,7 +144,7 @@ def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Command], C
     return copied
 
 
-@pytest.mark.parametrize("is_locked", [True, False])
+@pytest.mark.parametrize("is_locked", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
     is_locked: bool, tmp_path: Path, new_venv: Callable[[Command], Command]
 ) -> None:

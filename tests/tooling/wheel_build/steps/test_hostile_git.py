@@ -12,14 +12,14 @@ import pytest
 from git_history import git as run_git
 from git_history import repository
 from mps_build.cli import main
-from mps_build.common.addresses import address_fault
 from mps_build.common.environment import fetch_environ, without_repository
 from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.git import address_fault
 from mps_build.common.process import Command, capture, run_logged
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
-from mps_build.common.recipe.meaning import as_yaml
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.recipe.forms import as_yaml
+from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.steps.prepare_source import fetch_source, resolve_ref
 
 REDIRECTING = {

@@ -25,7 +25,7 @@ from mps_build.common.errors import SourceError
 from mps_build.common.receipts import Ledger
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
-from mps_build.common.reporter import SilentReporter
+from mps_build.common.reporting import SilentReporter
 from mps_build.common.workspace import Workspace
 from mps_build.wheel_build.artifacts import SourceTree
 from mps_build.wheel_build.build_request import SourceRequest

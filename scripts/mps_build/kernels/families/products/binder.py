@@ -361,7 +361,16 @@ def int8(kernel: Kernel, case: Case) -> Iterator[Program]:
             kernel=kernel.name, arguments=arguments, grid=(count[0] * width, count[1], 1), threadgroup=(width, 1, 1),
             free=False, threadgroup_bytes={"shared_memory": 12288 if is_large else 32},
         )  # fmt: skip
-        yield Program(label=f"{m} x {k} x {n}", steps=[step], checks=[check])
+        # More columns: what is left of each row lies further on, and the rows further apart.
+        more = 64 if is_large else 8
+        growth = Growth(
+            groups=1,
+            axis=1 if is_large else 0,
+            bytes={"B": more * k, "scalesAndZeros": more * dtype.size, "outputData": more * dtype.size},
+            stretched={"outputData": (n * dtype.size, more * dtype.size)},
+            words={"sizes": growing(kernel, "sizes", (0, 0, more))},
+        )
+        yield Program(label=f"{m} x {k} x {n}", steps=[step], checks=[check], growth=growth)
 
 
 def whole_numbers(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -100,7 +100,7 @@ class Kernel:
         return any(each.name == name for each in self.metadata.arguments)
 
     def pack(self, name: str, value: object) -> bytes:
-        """Return a value laid out as the argument `name` is: numbers, sequences, mappings by field name."""
+        """Return a value stored as the argument `name` is: numbers, sequences, mappings by field name."""
         return pack_argument(self.argument(name), value)
 
     def dtype(self, name: str) -> DType:

@@ -33,7 +33,7 @@ LAYOUTS: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = 
     ((33, 34), (1, 0), (1, 0)),
 )
 QUICK_LAYOUTS = (LAYOUTS[1], LAYOUTS[2])
-# What casting kernels are asked to read or write.
+# What casting kernels are tested to read or write.
 CASTS = ("bool", "uchar", "char", "short", "int", "long", "half", "bfloat", "float", "half2", "float2", "ushort",
          "uint", "ulong", "float8_e4m3fn")  # fmt: skip
 
@@ -173,7 +173,7 @@ def known_types(kernel: Kernel) -> list[DType]:
 
 
 def stored_types(computed: DType, case: Case, kernel: Kernel) -> Iterator[DType]:
-    """Yield the types that a casting kernel may be asked to read an operand of type `computed` from."""
+    """Yield the types that a casting kernel may have to read an operand of type `computed` from."""
     types = known_types(kernel)
     for dtype in types[:9:4] if case.is_quick else types:
         if (dtype.kind == "complex") <= (computed.kind == "complex"):

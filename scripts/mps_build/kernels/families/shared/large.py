@@ -117,7 +117,7 @@ class Guard(_Row):
         arguments: the function's arguments as mangled, where a release has another meaning with others.
         quantity: what it limits: the bytes or elements that a tensor reaches over, or each of its dimensions.
         most: the most that passes.
-        is_told: the call's second argument is the most that passes, if the machine code shows a number there.
+        is_given: the call's second argument is the most that passes, if the machine code shows a number there.
         source: where that stands.
     """
 
@@ -125,7 +125,7 @@ class Guard(_Row):
     arguments: str = ""
     quantity: Quantity
     most: int
-    is_told: bool = False
+    is_given: bool = False
     source: str
 
     @property
@@ -135,15 +135,15 @@ class Guard(_Row):
 
 
 class Ask(_Row):
-    """What a rule says is asked: a function, an error whose text the wheel holds, or what chooses between two kernels.
+    """What a rule says the host asks: a function, an error whose text the wheel holds, what chooses a kernel.
 
     Args:
-        guard: the function's name; `message`: a text that the wheel's host code holds if it asks; `twin`: what is asked
-            to choose the kernel of 64-bit offsets that the library has beside this one. The latter two with `quantity`
+        guard: the function's name; `message`: a text that the wheel's host code holds if it asks; `twin`: what
+            chooses the kernel of 64-bit offsets that the library has beside this one. The latter two with `quantity`
             and `most` as in Guard.
         why: what a message's text does not tell.
         then: what the host does with a tensor that does not pass.
-        of: the kernel's arguments that are asked of; empty: all buffers.
+        of: the kernel's arguments that it concerns; empty: all buffers.
     """
 
     guard: str = ""
@@ -170,17 +170,17 @@ class Ask(_Row):
         """The limit that a message or a twin tells of; None for a function."""
         if self.quantity is None or self.most is None:
             return None
-        return Guard(name=self.asked, quantity=self.quantity, most=self.most, source="the rule")
+        return Guard(name=self.question, quantity=self.quantity, most=self.most, source="the rule")
 
     @property
-    def asked(self) -> str:
-        """What is asked, in words."""
+    def question(self) -> str:
+        """What the host asks, in words."""
         return self.why or self.guard or self.message or self.twin
 
     @property
     def text(self) -> str:
         """What becomes of a larger tensor."""
-        return f"larger ones: {_THEN[self.then]} ({self.asked})"
+        return f"larger ones: {_THEN[self.then]} ({self.question})"
 
 
 class Rule(_Row):

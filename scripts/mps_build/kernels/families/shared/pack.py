@@ -1,4 +1,4 @@
-"""Scalars, small vectors, arrays and structs as bytes, laid out as this kernel's own metadata says."""
+"""Scalars, small vectors, arrays and structs as bytes, in the layout that this kernel's own metadata says."""
 
 from __future__ import annotations
 

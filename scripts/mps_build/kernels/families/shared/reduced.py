@@ -61,7 +61,7 @@ def params_of(kernel: Kernel, length: int) -> tuple[float, ...]:
 
 
 def of_layouts(layouts: Callable[[Kernel], Iterator[Layout]]) -> Binder:
-    """Make a binder of the layouts that a kernel is asked in: one program for each parameter that fits the length."""
+    """Make a binder of the layouts that a kernel is tested in: one program for each parameter that fits the length."""
 
     @wraps(layouts)
     def binder(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -427,7 +427,7 @@ def searchsorted(kernel: Kernel, case: Case) -> Iterator[Program]:
                 order = list(range(limits))
                 case.values.random.shuffle(order)
                 orders.append(order)
-            asked: list[float] = [*case.values.integers(rows * many - 2, low - 2 if low else 0, 45), low, 40]
+            keys: list[float] = [*case.values.integers(rows * many - 2, low - 2 if low else 0, 45), low, 40]
             stored = [0] * (limits * len(lines))
             if kernel.has("data_sort"):
                 for row, (line, order) in enumerate(zip(lines, orders, strict=True)):
@@ -435,13 +435,13 @@ def searchsorted(kernel: Kernel, case: Case) -> Iterator[Program]:
                         stored[row * limits + at] = line[rank]
             else:
                 stored = [each for line in lines for each in line]
-            x = numbered(dtype, asked, (rows, many))
+            x = numbered(dtype, keys, (rows, many))
             out = result(kind, (rows, many))
             values: dict[str, object] = {"data_in": x, "data_bd": numbered(dtype, stored), "data_out": out}
             values |= {"idim_in": many, "idim_bd": limits, "numel_in": rows * many, "right": right}
             values |= {"is_1d_boundaries": int(is_flat), "data_sort": [each for order in orders for each in order]}
             found = []
-            for at, each in enumerate(asked):
+            for at, each in enumerate(keys):
                 line = lines[0 if is_flat else at // many]
                 found.append(sum(other <= each if right else other < each for other in line))
             step = Step(

@@ -300,7 +300,7 @@ def offsets_and_counts(kernel: Kernel, case: Case) -> Iterator[Program]:
             Known(got=out, want=pack(INT, [sum(sizes[:at]) for at in range(runs)])),
             Known(got=lengths, want=pack(INT, list(sizes))),
         ]
-        # More elements in front, which belong to no run that is asked for.
+        # More elements in front, which belong to no run that is tested.
         growth = Growth(
             bytes={"scan": 4},
             words={"total_elements": growing(kernel, "total_elements", 1)},

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+# Tensors over buffers, and inputs in the types that references are computed in.
+
 
 def take_view(view: Any, buffers: Any) -> Any:
     """Return a tensor over a buffer: dtype, shape, strides and offset in elements."""
@@ -65,6 +67,7 @@ def in_type(want: Any, dtype: Any) -> Any:
     return want.to(dtype)
 
 
+# Errors in units in the last place, of real and of complex results.
 # Significant bits, and the exponent (of frexp) of the smallest normal number.
 FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (24, -125), torch.float64: (53, -1021),
            torch.float8_e4m3fn: (4, -5), torch.float8_e5m2: (3, -13)}  # fmt: skip
@@ -83,7 +86,7 @@ def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = N
 
     Args:
         magnitude: how large the numbers are that the formula adds: errors are in units of that, where it is larger.
-        coarse: infinities and NaN are not told apart.
+        coarse: infinities and NaN count as the same.
     """
     g = got.to(torch.float64)
     largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
@@ -149,6 +152,7 @@ def all_finite(inputs: Any, error: Any) -> Any:
     return where
 
 
+# Which wrong element is shown, and how: the most ordinary one, so that a person sees the fault at a glance.
 # Numbers that a reader takes for usual: a witness among them is worth more than a larger error elsewhere.
 ORDINARY = (1e-3, 1e4)
 
@@ -185,7 +189,7 @@ def inputs_at(inputs: Any, got: Any, at: Any) -> Any:
     return {"inputs": shown}
 
 
-WIDER = 8  # how many times worse than the CPU's own error is still no finding
+WORSE = 8  # how many times worse than the CPU's own error is still no finding
 
 
 def compare(function: Any, inputs: Any, got: Any, question: Any, row: Any) -> Any:
@@ -401,7 +405,7 @@ def judge(
     allowed = torch.full_like(error, float(bound))
     if theirs is not None:  # noqa: SIM102
         if not row.get("strict"):
-            allowed = torch.maximum(allowed, WIDER * theirs)
+            allowed = torch.maximum(allowed, WORSE * theirs)
     if left_out is not None:
         error = torch.where(left_out.expand_as(error), torch.zeros_like(error), error)
     wrong = ~(error <= allowed)

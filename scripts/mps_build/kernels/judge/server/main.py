@@ -108,7 +108,7 @@ class References:
             for name, value in zip(row["parameters"], given, strict=True)
             if value is not None
         }
-        asked = {
+        bounds = {
             "ulp": _number(question["ulp"]),
             "scale": _number(question["scale"]),
             "magnitude": row.get("magnitude"),
@@ -116,7 +116,7 @@ class References:
             "masks": {name: self.masks[f"known:{name}"] for name in _names(question["known"], self.masks)},
             "name": question["name"],
         }
-        return self.compare(row["function"], inputs, self._view(question["got"], buffers), asked, row)
+        return self.compare(row["function"], inputs, self._view(question["got"], buffers), bounds, row)
 
     def _input(self, value: Any, buffers: Any) -> Any:
         if not isinstance(value, dict) or len(value) != 1:
@@ -155,13 +155,13 @@ def _compiled(row: Any, functions: Any, known: Any) -> Any:
 
 
 def _functions() -> Any:
-    """Return the references that are functions: the public ones of each family's judge.py."""
+    """Return the references that are functions: the public ones of each family's references.py."""
     found: dict[str, Any] = {}
     for family in sorted(os.listdir(os.path.join(KERNELS, "families"))):
-        if os.path.exists(os.path.join(KERNELS, "families", family, "judge.py")):
-            module = _module("families", family, "judge")
+        if os.path.exists(os.path.join(KERNELS, "families", family, "references.py")):
+            module = _module("families", family, "references")
             own = {name: each for name, each in vars(module).items() if inspect.isfunction(each) and name[0] != "_"}
-            assert not own.keys() & found, f"{family}: a reference is there twice"
+            assert not own.keys() & found, f"{family}: a reference is there two times"
             found.update(own)
     for name, function in found.items():
         kinds = {each.kind for each in inspect.signature(function).parameters.values()}

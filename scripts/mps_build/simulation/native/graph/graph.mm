@@ -32,7 +32,7 @@ struct Node {
   std::vector<std::pair<Node *, int>> inputs;
   Rule rule;
   bool is_placeholder = false;
-  // What the rule gives for shapes, once it was asked; nothing where a shape depends on values.
+  // What the rule gives for shapes; nothing where a shape depends on values.
   std::optional<Tensors> meta;
 };
 } // namespace sim
@@ -83,26 +83,39 @@ MPSGraphTensor *result(MPSGraph *graph, Node *node, int index, uint32_t type, NS
   return made;
 }
 
-// Several threads may ask one graph. The lock is not held while a rule runs: its Python waits for the interpreter's own.
-std::mutex asked_lock;
+// A graph may be used by several threads. The lock is not held while a rule runs: its Python waits for the interpreter's own.
+std::mutex shapes_lock;
 
-Tensors asked(const Node &node, const Tensors &inputs) {
-  Tensors found;
-  try {
-    found = node.rule(inputs);
-  } catch (const std::exception &error) {
-    static const bool is_told = getenv("MPS_BUILD_SIMULATION_SHAPES") != nullptr;
-    if (is_told) fprintf(stderr, "software MPSGraph: no shape of %s: %s\n", node.name.c_str(), error.what());
-    return {};
-  }
+Tensors without_values(Tensors found) {
   for (auto &each : found) each = at::empty_strided(each.sizes(), each.strides(), each.options().device(at::kMeta));
   return found;
+}
+// A shape may be computed from other shapes, so what is known of a few whole numbers before the graph runs is kept.
+constexpr int64_t MOST_AXES = 16;
+bool is_known_shape(const at::Tensor &x) {
+  return !x.is_meta() && x.dim() <= 1 && x.numel() <= MOST_AXES && at::isIntegralType(x.scalar_type(), false);
+}
+
+Tensors shapes_of(const Node &node, const Tensors &inputs) {
+  const bool has_values = std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor &x) { return !x.is_meta(); });
+  try {
+    Tensors found = node.rule(inputs);
+    for (auto &each : found)
+      if (!is_known_shape(each)) each = without_values({each})[0];
+    return found;
+  } catch (const std::exception &error) {
+    // Not every rule takes values beside shapes.
+    if (has_values) return shapes_of(node, without_values(inputs));
+    static const bool is_verbose = getenv("MPS_BUILD_SIMULATION_SHAPES") != nullptr;
+    if (is_verbose) fprintf(stderr, "software MPSGraph: no shape of %s: %s\n", node.name.c_str(), error.what());
+    return {};
+  }
 }
 
 // Shapes and types of the results, or nothing: a rule that needs values cannot say.
 Tensors meta_of(Node &node) {
   {
-    std::lock_guard<std::mutex> held(asked_lock);
+    std::lock_guard<std::mutex> held(shapes_lock);
     if (node.meta) return *node.meta;
   }
   Tensors inputs, found;
@@ -111,8 +124,8 @@ Tensors meta_of(Node &node) {
     if ((size_t)index >= theirs.size() || !theirs[index].defined()) break;
     inputs.push_back(theirs[index]);
   }
-  if (!node.is_placeholder && inputs.size() == node.inputs.size()) found = asked(node, inputs);
-  std::lock_guard<std::mutex> held(asked_lock);
+  if (!node.is_placeholder && inputs.size() == node.inputs.size()) found = shapes_of(node, inputs);
+  std::lock_guard<std::mutex> held(shapes_lock);
   if (!node.meta) node.meta = found;
   return *node.meta;
 }
@@ -199,11 +212,11 @@ std::vector<MPSGraphTensor *> nodes(
 }
 NSArray *shape_of(MPSGraphTensor *tensor) {
   {
-    std::lock_guard<std::mutex> held(asked_lock);
+    std::lock_guard<std::mutex> held(shapes_lock);
     if (tensor->known_shape) return tensor->known_shape;
   }
   const Tensors meta = meta_of(*tensor->node);
-  std::lock_guard<std::mutex> held(asked_lock);
+  std::lock_guard<std::mutex> held(shapes_lock);
   if (!tensor->known_shape && (size_t)tensor->index < meta.size())
     tensor->known_shape = [numbers(meta[tensor->index].sizes()) retain];
   return tensor->known_shape;

@@ -67,6 +67,7 @@ at::Tensor drawn(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
   return at::randn(sizes, generator, options) * d.deviation + d.mean;
 }
 Tensors drawn_and_next(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
+  if (state.is_meta()) return {at::empty(sizes, state.options().dtype(torch_type(d.type))), state};
   auto next = state.clone();
   next.data_ptr<int32_t>()[0]++; // assumed: a counter, as PyTorch's own Philox state has one first
   auto found = drawn(d, sizes, state).to(torch_type(d.type));
@@ -87,7 +88,6 @@ Tensors drawn_and_next(const Draw &d, const Sizes &sizes, const at::Tensor &stat
                        stateTensor:(MPSGraphTensor *)state
                               name:(NSString *)name {
   return listed(nodes(self, "random", {state}, [d = about->draw, sizes = ints(shape)](const Tensors &x) {
-    if (x[0].is_meta()) return Tensors{at::empty(sizes, x[0].options().dtype(torch_type(d.type))), x[0]};
     return drawn_and_next(d, sizes, x[0]);
   }, 2));
 }

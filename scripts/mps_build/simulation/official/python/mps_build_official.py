@@ -116,3 +116,5 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 sys.meta_path.insert(0, _Finder(_settings()["folders"]))
+if "MPS_BUILD_AS_MAC" in os.environ:
+    __import__("mps_build.as_mac")  # of the folder that PYTHONPATH names (simulation/plugin.py)

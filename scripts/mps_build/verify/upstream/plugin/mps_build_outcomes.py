@@ -73,11 +73,11 @@ class _Outcomes:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
-        told = yield
+        report = yield
         if nextitem is not None and int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE > self._memory:
             self._write("leave", after=item.nodeid)
             pytest.exit("the rest is for a new process", returncode=0)
-        return told
+        return report
 
     def pytest_sessionfinish(self) -> None:
         self._write("end")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mps_build.common.errors import UsageError
-from mps_build.common.wheels.members import UnsoundWheel, open_wheel
+from mps_build.common.wheels.wheel_file import UnsoundWheel, open_wheel
 from mps_build.inspection.audit.linked_names import LinkedNames, read_linked_names
 from mps_build.inspection.audit.macho import format_version
 from mps_build.inspection.audit.registrations import Library, read_library

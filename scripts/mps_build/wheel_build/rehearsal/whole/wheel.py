@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
-from mps_build.common.documents import head
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import AuditRejected, BuildEnvironmentError
 from mps_build.common.files import write_whole
+from mps_build.common.json_text import head
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
@@ -30,7 +30,7 @@ from ...steps.finish_wheel import FAST, bill_of_materials, deliver_wheel, finish
 from ..session import Prepared, Rehearsal
 from .objects import Wanted, tree_build
 
-# Findings of the strict audit that this configuration explains: the report lists them and reject nothing.
+# Findings of the strict audit that this configuration explains: the report lists them, and they reject nothing.
 EXPLAINED: Mapping[str, str] = {"G2": "Debian's tree comes without git, so no commit is named, and none is claimed"}
 STATEMENT = (
     "a rehearsal: compiled and linked on Linux against declarations and stubs of Apple's frameworks; "

@@ -126,10 +126,12 @@ def _session_of(command: _Command) -> Callable[[nox.Session], None]:
     return run
 
 
-# A command is a module of this folder; nothing else names it. `nox -l` shows them by task, `dev` those of maintainers.
+# A command is a module of commands/, of commands/dev/ if only maintainers need it; nothing else names it. `nox -l`
+# shows them by task, `dev` those of maintainers.
 _ORDER = ("build", "verify", "inspection", "host", "publish", "without_a_mac")
+_FOLDERS = (ROOT / "scripts" / "mps_build" / "commands", ROOT / "scripts" / "mps_build" / "commands" / "dev")
 _COMMANDS = sorted(
-    map(_read_command, (ROOT / "scripts" / "mps_build" / "commands").glob("[!_]*.py")), key=lambda command: command.task
+    (_read_command(path) for folder in _FOLDERS for path in folder.glob("[!_]*.py")), key=lambda command: command.task
 )
 for _task in _ORDER:
     for _each in _COMMANDS:
@@ -263,16 +265,17 @@ def _workflows(session: nox.Session) -> None:
     """The workflows: GitHub's schemas, zizmor's auditor; recipes by their schema, shell scripts by shellcheck."""
     _install(session, "workflows")
     files = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
-    ours = str(ROOT / "simulate" / "action.yml")
-    actions = [*sorted(map(str, (ROOT / ".github" / "actions").glob("*/action.yml"))), ours]
+    action = ROOT / "simulate" / "action.yml"  # for other repositories
+    actions = sorted(map(str, (*(ROOT / ".github" / "actions").glob("*/action.yml"), action)))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
     session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
     recipes = sorted(map(str, (ROOT / "build_recipes").glob("*.yaml")))
     session.run("check-jsonschema", "--schemafile", str(ROOT / "schemas" / "recipe.schema.json"), *recipes)
-    zizmor = ("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress")
-    session.run(*zizmor, str(ROOT / ".github"), ours)
-    session.run("shellcheck", *sorted(map(str, [*(ROOT / "runner").rglob("*.sh"), *(ROOT / "simulate").glob("*.sh")])))
+    audited = (str(ROOT / ".github"), str(action))
+    session.run("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress", *audited)
+    scripts = (*(ROOT / "runner").rglob("*.sh"), *action.parent.glob("*.sh"))
+    session.run("shellcheck", *sorted(map(str, scripts)))
 
 
 def _fuzz(session: nox.Session) -> None:

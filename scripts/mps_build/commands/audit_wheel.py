@@ -22,9 +22,9 @@ from ..common.errors import AuditRejected, UsageError
 from ..common.files import write_whole
 from ..common.reporting import Result
 from ..inspection.audit import Audit, Expectation, audit_installed, audit_wheel
-from ..inspection.audit.exchange import as_junit, as_sarif
 from ..inspection.audit.model import PROFILES, Profile
-from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
+from ..inspection.audit.render import as_junit, as_sarif, fact_rows, finding_lines, verdict_line
+from .shared.options import add_findings
 from .shared.wheels import add_nightly_options, chosen_nightly, find_installed, find_wheel
 
 TASK = ("inspection", 1)
@@ -73,8 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-jit-shaders", action="store_true", help="allow Metal kernels that are compiled at first use"
     )
     parser.add_argument("--without-metal4", action="store_true", help="allow a wheel without the Metal 4 kernels")
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
-    parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
+    add_findings(parser)
 
 
 def run(options: Options, console: Console) -> Result:

@@ -24,8 +24,8 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.reporting import Result
 from mps_build.common.workspace import Workspace, expanded, wheelhouse, work_folder
+from mps_build.host.host import use_xcode, xcode_toolchain
 from mps_build.host.probes.probers import LiveProber, RecordedProber
-from mps_build.host.toolchain import use_xcode, xcode_toolchain
 from mps_build.wheel_build.companions.build import CompanionBuild
 from mps_build.wheel_build.companions.delivery import DeliveredSet, deliver_companions
 from mps_build.wheel_build.companions.plan import (
@@ -41,7 +41,7 @@ from mps_build.wheel_build.compiler_environ import check_path, parse_settings
 from mps_build.wheel_build.planning import check_host, check_places
 from mps_build.wheel_build.steps.finish_wheel import check_delocate
 
-from .shared.options import add_compiler_arguments
+from .shared.options import add_compiler_arguments, add_dry_run, add_offline
 
 TASK = ("build", 2)
 FIRST = ("--torch", "--only", "--python", "--source", "--dry-run")
@@ -99,11 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--python", metavar="X.Y", help="the Python of the torch wheel (default: the recipe's)")
     add_compiler_arguments(parser)
     parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="folder for the wheels (default: wheelhouse/)")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be built, and whether it can be")
-    parser.add_argument(
-        "--host", metavar="FILE", type=Path, help="with --dry-run: check a recorded host instead of this one"
-    )
-    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_dry_run(parser)
+    add_offline(parser)
 
 
 def run(options: Options, console: Console) -> Result:

@@ -35,6 +35,7 @@ from mps_build.wheel_build.mm.check import (
 from mps_build.wheel_build.mm.diagnostics import Diagnostic
 from mps_build.wheel_build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 
+from .shared.options import add_jobs
 from .shared.wheels import find_wheel
 
 TASK = ("without_a_mac", 4)
@@ -77,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="X.Y", help="the oldest macOS, such as 14.0 (default: the recipe's)")
     parser.add_argument("--allow-none", action="store_true", help="exit with 0 if no file has changed (for workflows)")
     parser.add_argument("--annotations", action="store_true", help="also print annotations for GitHub Actions")
-    parser.add_argument("--jobs", metavar="N", type=int, default=usable_cores(), help="number of compilers at once")
+    add_jobs(parser, default=usable_cores())
 
 
 def run(options: Options, console: Console) -> Result:
@@ -100,7 +101,7 @@ def run(options: Options, console: Console) -> Result:
     recipe = named or recipe_of(tree)
     target = options.target or oldest_macos(recipe)
     checker = make_checker(tree, target=target, folder=folder, reporter=console)
-    report = check_files(checker, files, jobs=max(options.jobs, 1), reporter=console)
+    report = check_files(checker, files, jobs=options.jobs, reporter=console)
     _print(report, console)
     if options.annotations:
         for each in (*report.diagnostics, *report.unknown):

@@ -32,15 +32,26 @@ from ..common.records.device_record import load_record
 from ..common.reporting import Result
 from ..common.wheels.wheel_file import UnsoundWheel, open_wheel
 from ..common.workspace import Workspace, cache_folder, expanded, work_folder
-from ..inspection.audit.registrations import read_library
-from ..inspection.coverage.measured import Measured, measure, totals
+from ..inspection.audit.symbols import read_library
 from ..inspection.coverage.model import Facts, from_document
 from ..inspection.coverage.render import CSS, WORDS, page_body, summary, table_rows, transitions
-from ..inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, compare_kernels, count, gaps
+from ..inspection.coverage.rules import (
+    ALWAYS,
+    Change,
+    Measured,
+    Row,
+    classify,
+    compare,
+    compare_kernels,
+    count,
+    gaps,
+    measure,
+    totals,
+)
 from ..inspection.coverage.tree import NEEDED, facts_of_tree
 from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
-from ..inspection.malformed import Malformed
-from .shared.options import add_trust
+from ..inspection.limits import Malformed
+from .shared.options import add_offline, add_trust
 from .shared.wheels import find_wheel
 
 TASK = ("inspection", 2)
@@ -84,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", metavar="N", type=int, default=20, help="number of names to show of each kind (default: 20)"
     )
-    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_offline(parser)
     add_trust(parser)
 
 

@@ -38,7 +38,7 @@ from mps_build.wheel_build.rehearsal.session import Rehearsal, rehearsal_folder
 from mps_build.wheel_build.rehearsal.source import choose_origin
 from mps_build.wheel_build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 
-from .shared.options import count
+from .shared.options import add_jobs, count
 
 TASK = ("without_a_mac", 3)
 FIRST = ("--wheel", "--darwin", "--source", "--only", "--cache")
@@ -128,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=1, help="with --darwin: seed of the choice of files (default: 1)"
     )
-    parser.add_argument("--jobs", metavar="N", type=count, default=usable_cores(), help="number of compilers at once")
+    add_jobs(parser, default=usable_cores())
     parser.add_argument(
         "--mirror", metavar="ADDRESS", help="the Debian archive (default: the one this host's apt uses)"
     )

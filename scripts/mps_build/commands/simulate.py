@@ -43,7 +43,7 @@ from mps_build.simulation.session import (
     simulated_environ,
 )
 
-from .shared.options import add_trust, count
+from .shared.options import add_jobs, add_trust, count
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 
 TASK = ("without_a_mac", 1)
@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_simulation_options(parser)
     parser.add_argument("--rebuild", action="store_true", help="compile the back end again")
-    parser.add_argument("--jobs", metavar="N", type=count, default=usable_cores(), help="number of compilers at once")
+    add_jobs(parser, default=usable_cores())
     parser.add_argument(
         "--with", dest="packages", metavar="PACKAGE", action="append", default=[], help="install a package for PROGRAM"
     )

@@ -34,7 +34,7 @@ from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
 from ..kernels.report import document, exchange, page
 from .shared.kernels import environment, reference_python, require_linux, torch_version
-from .shared.options import add_inject, add_trust
+from .shared.options import add_accept, add_findings, add_inject, add_trust
 from .shared.wheels import find_installed, find_wheel
 
 TASK = ("without_a_mac", 2)
@@ -114,9 +114,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
     )
     add_trust(parser)
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
-    parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
-    parser.add_argument("--accept", choices=("known",), help="known: known issues alone end with 0")
+    add_findings(parser)
+    add_accept(parser)
 
 
 def run(options: Options, console: Console) -> Result:

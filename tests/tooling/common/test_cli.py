@@ -48,7 +48,7 @@ def test_a_json_file_that_cannot_be_written_is_said(tmp_path: Path, capsys: pyte
 def test_a_bug_of_ours_is_exit_1_with_a_traceback_and_a_document(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mps_build.commands.matrix.all_recipes", lambda: 1 // 0)
+    monkeypatch.setattr("mps_build.commands.dev.matrix.all_recipes", lambda: 1 // 0)
 
     status = cli.main("matrix", ["--json", str(tmp_path / "answer.json")])
 
@@ -60,7 +60,7 @@ def test_a_full_disk_is_exit_19(monkeypatch: pytest.MonkeyPatch) -> None:
     def full() -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mps_build.commands.matrix.all_recipes", full)
+    monkeypatch.setattr("mps_build.commands.dev.matrix.all_recipes", full)
 
     assert cli.main("matrix", []) == 19
 
@@ -134,7 +134,7 @@ def test_an_error_without_a_hint_of_its_own_still_names_the_next_command(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr("mps_build.commands.matrix.all_recipes", fail)
+    monkeypatch.setattr("mps_build.commands.dev.matrix.all_recipes", fail)
 
     status = cli.main("matrix", ["--json", str(tmp_path / "answer.json")])
 

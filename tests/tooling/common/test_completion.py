@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import shtab
 from mps_build import cli
-from mps_build.commands.completion import SHELLS, whole_parser
+from mps_build.commands.dev.completion import SHELLS, whole_parser
 from mps_build.commands.shared.catalogue import COMMANDS
 from mps_build.commands.shared.parser import parser_of
 

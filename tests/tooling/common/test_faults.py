@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from http_servers import dripping, served
 from mps_build import cli
-from mps_build.commands import matrix
+from mps_build.commands.dev import matrix
 from mps_build.common import process
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import DiskFull, HostError, MpsBuildError, SourceError, UsageError

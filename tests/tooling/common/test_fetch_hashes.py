@@ -165,6 +165,7 @@ def test_every_command_runs_it_where_it_is_trusted(
     assert ran(command, tmp_path, "--trust", monkeypatch=monkeypatch) == (2, "fetched", True)
 
 
+@pytest.mark.slow
 def test_neither_does_a_version_of_a_bisection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with served(index(wheel_of(tmp_path, ANY), by="none", name=ANY)) as (address, _):
         found = Index(arguments=("--index-url", f"{address}/simple"), environ=ENVIRON)
@@ -209,6 +210,7 @@ def own_certificate(tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
+@pytest.mark.slow
 def test_a_bad_certificate_is_called_that(
     own_certificate: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,7 +172,7 @@ def test_check_names_each_lock_that_is_not_as_the_recipes_ask(tmp_path: Path, mo
     (folder / "v2.6.0.txt").unlink()
     (folder / "v2.7.1.txt").write_text("numpy==1\n")
     (folder / "v9.9.9.txt").write_text("numpy==1\n")
-    monkeypatch.setattr("mps_build.commands.lock.locks_root", lambda: folder)
+    monkeypatch.setattr("mps_build.commands.dev.lock.locks_root", lambda: folder)
 
     assert main("lock", ["--check", "--json", str(tmp_path / "out.json")]) == 2
 
@@ -193,7 +193,7 @@ def test_only_missing_and_stale_locks_are_made_and_left_over_ones_removed(
     kept = (folder / "v2.7.1.txt").read_text()
     (folder / "v2.6.0.txt").unlink()
     (folder / "v9.9.9.txt").write_text("numpy==1\n")
-    monkeypatch.setattr("mps_build.commands.lock.locks_root", lambda: folder)
+    monkeypatch.setattr("mps_build.commands.dev.lock.locks_root", lambda: folder)
     made: list[str] = []
 
     def resolved(requirements: tuple[str, ...], python: str) -> tuple[Chosen, ...]:

@@ -13,7 +13,7 @@ import pytest
 from git_history import git, repository
 from jsonschema import Draft202012Validator
 from mps_build.cli import main
-from mps_build.commands.matrix import run
+from mps_build.commands.dev.matrix import run
 from mps_build.commands.shared.generated import schemas
 from mps_build.commands.shared.parser import parse_options
 from mps_build.common import strict_yaml
@@ -30,7 +30,7 @@ from mps_build.common.recipe.catalogue import (
 from mps_build.common.recipe.defaults import DEFAULTS
 from mps_build.common.recipe.forms import as_yaml, changes, record
 from mps_build.common.recipe.model import Recipe
-from mps_build.publish.fleet.changed_recipes import changed_recipes
+from mps_build.publish.fleet import changed_recipes
 from mps_build.wheel_build.editable import watched
 from mps_build.wheel_build.planning import plan
 from rich.console import Console as RichConsole

@@ -210,7 +210,7 @@ def test_a_failing_disk_is_the_hosts_fault(make: Callable[[], Exception], monkey
     def fail() -> None:
         raise make()
 
-    monkeypatch.setattr("mps_build.commands.matrix.all_recipes", fail)
+    monkeypatch.setattr("mps_build.commands.dev.matrix.all_recipes", fail)
 
     assert machine_fault(make()) is not None
     assert cli.main("matrix", []) == 3

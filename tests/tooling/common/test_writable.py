@@ -78,7 +78,7 @@ def test_what_the_system_refuses_is_the_users_to_mend_and_named(
     places: Path, refuse: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (places / "file").write_text("")
-    monkeypatch.setattr("mps_build.commands.matrix.all_recipes", lambda: refuse(places))
+    monkeypatch.setattr("mps_build.commands.dev.matrix.all_recipes", lambda: refuse(places))
 
     status = main("matrix", ["--json", str(places / "answer.json")])
 

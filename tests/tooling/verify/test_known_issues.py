@@ -334,7 +334,7 @@ def test_every_issue_that_a_row_names_stands_in_the_suite() -> None:
 def test_a_newest_release_on_a_newest_mac_has_few_known_issues() -> None:
     here = Circumstances(device="mps", torch="2.15.0", macos="26.1", chip="Apple M4", virtual=False)
 
-    assert len(active_issues(load_issues(SHIPPED), here)) < 30
+    assert len(active_issues(load_issues(SHIPPED), here)) <= 32
 
 
 def test_a_rehearsal_on_a_newer_cpu_has_no_known_issue() -> None:

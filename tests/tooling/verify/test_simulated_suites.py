@@ -165,6 +165,7 @@ def test_a_part_of_the_suite_says_nothing_of_rows_that_it_does_not_meet(run: Run
     assert run("--only", "test_fresh,test_good")[1]["unmet"] == []
 
 
+@pytest.mark.slow
 def test_parts_beside_each_other_are_summed_up(run: Run) -> None:
     status, document = run("--only", "test_fresh,test_limit,test_bug", "--jobs", "2")
 

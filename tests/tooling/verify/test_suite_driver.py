@@ -207,7 +207,7 @@ def test_hits_of_an_earlier_process_do_not_make_a_later_failure_a_catch(tmp_path
     assert (run.fault_result(), run.fault_hits, len(run.cases)) == ("missed", 1, 3)
 
 
-@pytest.mark.parametrize("fault", ["p.py:fault", "p.py:uncounted"])
+@pytest.mark.parametrize("fault", [pytest.param("p.py:fault", marks=pytest.mark.slow), "p.py:uncounted"])
 def test_a_case_that_fails_without_the_fault_too_catches_nothing_though_it_had_a_hit(
     tmp_path: Path, fault: str
 ) -> None:
@@ -220,7 +220,12 @@ def test_a_case_that_fails_without_the_fault_too_catches_nothing_though_it_had_a
 
 
 @pytest.mark.parametrize(
-    ("fault", "result"), [("p.py:fault", "caught"), ("p.py:uncounted", "caught"), ("p.py:unhit", "not_exercised")]
+    ("fault", "result"),
+    [
+        ("p.py:fault", "caught"),
+        pytest.param("p.py:uncounted", "caught", marks=pytest.mark.slow),
+        pytest.param("p.py:unhit", "not_exercised", marks=pytest.mark.slow),
+    ],
 )
 def test_a_process_that_dies_leaves_the_count_of_hits_behind(tmp_path: Path, fault: str, result: str) -> None:
     dies = "import os; os.environ['FAKE_FAULT'] and os.abort()"
@@ -231,7 +236,7 @@ def test_a_process_that_dies_leaves_the_count_of_hits_behind(tmp_path: Path, fau
     assert (run.fault_result(), outcomes(run)) == (result, expected)
 
 
-@pytest.mark.parametrize("device", ["cpu", "mps"])
+@pytest.mark.parametrize("device", [pytest.param("cpu", marks=pytest.mark.slow), "mps"])
 def test_a_case_in_which_the_cpu_dies_too_has_no_reference(tmp_path: Path, device: str) -> None:
     ways = {way: DEATHS_ANYWHERE[way] for way in ("segfault", "memory")}
     deaths = "".join(f"def test_{way}():\n    {body}\n" for way, body in ways.items())

@@ -88,6 +88,7 @@ def _answer(python: Path, question: str) -> str:
     return subprocess.run([python, "-c", question], capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.mark.slow
 def test_commands_have_one_torch_and_each_its_own_packages(index: Path) -> None:
     plain, reported = _made(index)
     made = [plain, _made(index, "trainer")[0], _made(index, "trainer", "modern")[0]]

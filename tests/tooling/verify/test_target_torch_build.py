@@ -109,6 +109,7 @@ def test_a_build_for_cuda_is_said_before_it_is_fetched_with_the_places_that_have
     assert what.startswith("torch 2.14.0: a build for CUDA; 2 packages, 4.0 MB to fetch; ")
 
 
+@pytest.mark.slow
 def test_a_build_for_cuda_is_taken_where_it_is_wanted(tmp_path: Path, folder: Path, ours: Interpreter) -> None:
     made, reported = store(tmp_path / "cache", of(folder), wants_cuda=True)
 
@@ -116,6 +117,7 @@ def test_a_build_for_cuda_is_taken_where_it_is_wanted(tmp_path: Path, folder: Pa
     assert not any(each.startswith("no torch") for each in reported.said)
 
 
+@pytest.mark.slow
 def test_the_size_is_said_where_an_index_has_no_metadata_and_nothing_of_the_file_is_fetched_before(
     tmp_path: Path, ours: Interpreter
 ) -> None:
@@ -141,6 +143,7 @@ def test_the_size_is_said_where_an_index_has_no_metadata_and_nothing_of_the_file
     assert line in max(sent, key=len)  # a question, which is cut off before the body, may be noticed last
 
 
+@pytest.mark.slow
 def test_a_bisection_takes_builds_for_the_cpu_too(tmp_path: Path, folder: Path, ours: Interpreter) -> None:
     reported = Reported()
     environ = store(tmp_path, {})[0].environ

@@ -50,6 +50,7 @@ def store(cache: Path, *, offline: bool = False, **settings: str) -> Environment
     return EnvironmentStore(cache=cache, environ=environ, log=log, reporter=SilentReporter(), offline=offline)
 
 
+@pytest.mark.slow
 def test_a_cached_torch_of_the_same_size_is_fetched_anew_and_offline_is_refused(tmp_path: Path, cache: Path) -> None:
     index = tmp_path / "index"
     index.mkdir()
@@ -74,6 +75,7 @@ def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(cache: Pat
         fetch_wheel("torch==2.14.1", OURS, store(cache, PIP_INDEX_URL=address))
 
 
+@pytest.mark.slow
 def test_a_constraint_of_pips_own_settings_is_named(tmp_path: Path, cache: Path) -> None:
     write_wheel(tmp_path, {"torch/__init__.py": b"1"}, name="torch-2.16.0-py3-none-any.whl")
     (tmp_path / "constraints.txt").write_text("torch<=2.14.1\n")

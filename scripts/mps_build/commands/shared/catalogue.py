@@ -1,7 +1,8 @@
 """Every command, grouped by its task, as the modules of this package state them.
 
-A command is a module beside this folder: its name, the first line of its docstring, and its `TASK`. They are read from
-its text, so that an overview imports no command. README, docs and `mps-build help` follow this order.
+A command is a module beside this folder, or of dev/ if only maintainers need it: its name, the first line of its
+docstring, and its `TASK`. They are read from its text, so that an overview imports no command. README, docs and
+`mps-build help` follow this order.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TASK = re.compile(r'^TASK = \("(\w+)", (\d+)\)$', re.MULTILINE)
 def _read_tasks(folder: Path) -> Mapping[str, Mapping[str, str]]:
     """Return task -> command -> summary, of the modules in a folder; no task without a command."""
     found: dict[str, list[tuple[int, str, str]]] = {task: [] for task in _TITLES}
-    for path in folder.glob("[!_]*.py"):
+    for path in (*folder.glob("[!_]*.py"), *(folder / "dev").glob("[!_]*.py")):
         text = path.read_text(encoding="utf-8")
         summary, task = _SUMMARY.match(text), _TASK.search(text)
         assert summary and task, f"{path}: a command begins with its summary and a full stop, and states its TASK"

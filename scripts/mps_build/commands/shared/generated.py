@@ -17,13 +17,11 @@ from mps_build.common.errors import UsageError
 from mps_build.common.json_text import command_schema, file_schemas
 from mps_build.common.known_issues import KnownIssues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
-from mps_build.common.recipe.forms import changes, record, support_table, written_schema
-from mps_build.common.recipe.model import Recipe
+from mps_build.common.recipe.forms import changes, model_schema, record, support_table, written_schema
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.device_record import Record
-from mps_build.host.recordings.recording import Recording
-from mps_build.host.triage.neighbours import neighbours
-from mps_build.host.triage.rules import CAUSES, load_catalogue
+from mps_build.host.probes.recording import Recording
+from mps_build.host.triage.rules import CAUSES, load_catalogue, neighbours
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules
 from mps_build.kernels.report.document import families_table
@@ -74,7 +72,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
 def schemas() -> dict[str, str]:
     """Return the text of each JSON Schema by its name; editors check recipes by theirs as they are written."""
     made = {name: model.model_json_schema(mode="validation") for name, model in _MODELS.items()}
-    made["recipe"] = written_schema(Recipe.model_json_schema(mode="validation"), strict_yaml.read(defaults_file()).data)
+    made["recipe"] = written_schema(model_schema(), strict_yaml.read(defaults_file()).data)
     made |= file_schemas()
     made |= {name: command_schema(name, getattr(module_of(name), "DOCUMENT", "")) for name in COMMANDS}
     return {name: _schema_text(name, schema) for name, schema in sorted(made.items())}

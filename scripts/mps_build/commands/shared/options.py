@@ -76,6 +76,41 @@ def add_trust(parser: argparse.ArgumentParser, text: str = _SERVED) -> None:
     parser.add_argument("--trust", action="store_true", help=text)
 
 
+def add_offline(parser: argparse.ArgumentParser) -> None:
+    """Add the option that forbids the network."""
+    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+
+
+def add_jobs(parser: argparse.ArgumentParser, *, default: int | None) -> None:
+    """Add how many compilers run at once; None: what cores and memory allow."""
+    more = "" if default else " (default: from cores and memory)"
+    parser.add_argument("--jobs", metavar="N", type=count, default=default, help=f"number of compilers at once{more}")
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """Add what only shows what would be built, on this machine or on a recorded one."""
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be built, and whether it can be")
+    parser.add_argument(
+        "--host", metavar="FILE", type=Path, help="with --dry-run: check a recorded host instead of this one"
+    )
+
+
+def add_junit(parser: argparse.ArgumentParser) -> None:
+    """Add the report that CI servers read."""
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
+
+
+def add_findings(parser: argparse.ArgumentParser) -> None:
+    """Add the reports of findings that CI servers and GitHub read."""
+    add_junit(parser)
+    parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
+
+
+def add_accept(parser: argparse.ArgumentParser) -> None:
+    """Add what makes known issues alone a success."""
+    parser.add_argument("--accept", choices=("known",), help="known: exit with 0 if only known issues failed")
+
+
 class Renamed(argparse.Action):
     """An option's old name: it works for one more release, and says the new one. It is not in --help."""
 
@@ -107,9 +142,7 @@ def add_compiler_arguments(parser: argparse.ArgumentParser) -> None:
         dest="settings",
         help="set a variable of the build (repeatable)",
     )
-    parser.add_argument(
-        "--jobs", metavar="N", type=count, help="number of compilers at once (default: from cores and memory)"
-    )
+    add_jobs(parser, default=None)
 
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:
@@ -144,8 +177,5 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--editable", action="store_true", help="build in place for editing, without a wheel (implies develop)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be built, and whether it can be")
-    parser.add_argument(
-        "--host", metavar="FILE", type=Path, help="with --dry-run: check a recorded host instead of this one"
-    )
-    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_dry_run(parser)
+    add_offline(parser)

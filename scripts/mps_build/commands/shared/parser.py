@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from mps_build.common.console import as_called
 from mps_build.common.errors import UsageError
 
-from .catalogue import command_line
+from .catalogue import MAINTAINERS, command_line
 from .help import short_help, whole_help
 from .options import check_digits
 
@@ -71,7 +71,8 @@ class _HelpAll(argparse.Action):
 
 def module_of(command: str) -> ModuleType:
     """Return the module of a command."""
-    return importlib.import_module(f"mps_build.commands.{command}")
+    folder = "mps_build.commands.dev" if command in MAINTAINERS else "mps_build.commands"
+    return importlib.import_module(f"{folder}.{command}")
 
 
 def parser_of(command: str) -> Parser:

@@ -21,7 +21,7 @@ from mps_build.verify.reports import html, junit, markdown
 from mps_build.verify.reports.words import explanation_words, found_in, further_cause, one_line, torch_words
 from mps_build.verify.target.interpreter import callers_python
 
-from .options import add_inject, add_trust, amount
+from .options import add_accept, add_inject, add_junit, add_offline, add_trust, amount
 from .wheels import add_nightly_options, chosen_nightly
 
 
@@ -81,19 +81,19 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory-limit", metavar="GB", type=amount, help="memory limit of the process under test")
     parser.add_argument("--host", metavar="FILE", type=Path, help="check a recorded host instead of this one")
     parser.add_argument("--record", metavar="DIR", type=Path, help="folder for the record and the logs")
-    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_offline(parser)
     add_trust(parser)
     parser.add_argument("--html", metavar="FILE", type=Path, help="also write a self-contained HTML page")
 
 
 def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     """Add what bears on a verdict of cases, and its other reports."""
-    parser.add_argument("--accept", choices=("known",), help="known: exit with 0 if only known issues failed")
+    add_accept(parser)
     parser.add_argument("--allow-virtual", action="store_true", help="also run on a virtual Mac (without a verdict)")
     parser.add_argument(
         "--known-issues", metavar="FILE", type=Path, help="use this file instead of the suite's known_issues.yaml"
     )
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
+    add_junit(parser)
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write a summary as Markdown")
 
 

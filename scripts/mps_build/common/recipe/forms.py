@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -10,6 +12,7 @@ from typing import Any
 import yaml
 
 from ..errors import UsageError
+from . import model as recipe_model
 from .defaults import DEFAULTS, SOURCES
 from .model import Recipe
 
@@ -73,6 +76,24 @@ def _lines(value: Any, depth: int = 0) -> str:
         parts = [_lines(part, depth + 1) for part in value]
     indent = " " * (depth + 1)
     return f"{begin}\n" + ",\n".join(f"{indent}{part}" for part in parts) + f"\n{' ' * depth}{end}"
+
+
+def model_schema() -> dict[str, Any]:
+    """Return the schema of a recipe that is resolved, each field with the text that stands below it.
+
+    pydantic's `use_attribute_docstrings` reads the same whenever the module is imported: a sixth of a command's start.
+    """
+    schema = Recipe.model_json_schema()
+    for declared in ast.parse(inspect.getsource(recipe_model)).body:
+        if not isinstance(declared, ast.ClassDef):
+            continue
+        found = schema if declared.name == Recipe.__name__ else schema["$defs"].get(declared.name, {})
+        for field, text in zip(declared.body, declared.body[1:], strict=False):
+            match field, text:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                    described = {**found["properties"][name], "description": inspect.cleandoc(said)}
+                    found["properties"][name] = dict(sorted(described.items()))
+    return schema
 
 
 def written_schema(model: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ RecipeVersion = Annotated[str, AfterValidator(_release_or_word)]
 
 
 class _Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class BadXcode(_Declared):

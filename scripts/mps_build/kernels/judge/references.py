@@ -91,9 +91,9 @@ def free_names(expression: str) -> list[str]:
 
 @cache
 def _functions() -> Mapping[str, tuple[str, ...]]:
-    """Return the functions of families/*/judge.py with their parameters: they run where torch is, not here."""
+    """Return the functions of families/*/references.py with their parameters: they run where torch is, not here."""
     found: dict[str, tuple[str, ...]] = {}
-    for path in sorted(FOLDER.glob("*/judge.py")):
+    for path in sorted(FOLDER.glob("*/references.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)

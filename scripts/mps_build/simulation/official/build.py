@@ -87,10 +87,10 @@ def provide_below(tools: Tools, reporter: Reporter) -> Below:
         for name, text in generated.items():
             write_whole(home / name, text)
         files = [*map(str, loader_sources()), *(str(home / name) for name in generated)]
-        flags = ("-target", _LINUX, *_LOADER_FLAGS, f"-I{SYSTEM}", f"-I{_WORDS.parent}", "-o", str(below.loader))
-        _zig(tools, ("cc", *flags, *files, "-lm", "-ldl", "-lpthread"))
+        flags = ("-target", _LINUX, *_LOADER_FLAGS, f"-I{SYSTEM}", f"-I{_WORDS.parent}")
+        _link(tools, below.loader, ("cc", *flags, *files, "-lm", "-ldl", "-lpthread"))
         write_whole(home / "empty.c", "")
-        _zig(tools, ("cc", "-target", _LINUX, "-shared", "-nostdlib", "-o", str(below.empty), str(home / "empty.c")))
+        _link(tools, below.empty, ("cc", "-target", _LINUX, "-shared", "-nostdlib", str(home / "empty.c")))
         reporter.done()
         return StepResult(files=(below.loader, below.empty))
 
@@ -138,7 +138,14 @@ def _build_libcxx(tools: Tools, folder: Path, target: Path) -> None:
         "-Wl,-undefined,dynamic_lookup",
         "-Wl,-install_name,/usr/lib/libc++.1.dylib",
     )
-    _zig(tools, (*link, "-o", str(target), *whole, *objects))
+    _link(tools, target, (*link, *whole, *objects))
+
+
+def _link(tools: Tools, target: Path, words: Sequence[str]) -> None:
+    """Make a library as a new file: programs that run have the old one mapped."""
+    beside = target.with_name(f".{target.name}")
+    _zig(tools, (*words, "-o", str(beside)))
+    beside.replace(target)
 
 
 def archives_of(lines: Sequence[str]) -> dict[str, Path]:

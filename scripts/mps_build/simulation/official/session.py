@@ -271,9 +271,18 @@ def _write_programs(home: Path, interpreter: Interpreter, tools: Tools) -> None:
     for name in ("python", "python3", f"python{interpreter.version}"):
         _write_if_new(home / "bin" / name, text, mode=0o755)
     for name in ("pip", "pip3"):
-        _write_if_new(
-            home / "bin" / name, f'#!/bin/sh\nexec {shlex.quote(str(home / "bin/python"))} -m pip "$@"\n', mode=0o755
-        )
+        _write_if_new(home / "bin" / name, pip_program(home / "bin/python"), mode=0o755)
+
+
+def pip_program(python: Path) -> str:
+    """Return the script `pip` of an environment: a module is compiled to byte code when it is first imported.
+
+    Emulated, compiling the modules of one large package takes minutes; `--compile` behind `install` still does it.
+    """
+    return (
+        '#!/bin/sh\nif [ "$1" = install ]; then shift; set -- install --no-compile "$@"; fi\n'
+        f'exec {shlex.quote(str(python))} -m pip "$@"\n'
+    )
 
 
 def _write_metadata(wheel: Wheel, packages: Path) -> None:

@@ -21,10 +21,11 @@ from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
 from mps_build.simulation.official.inventory import Lacking
 from mps_build.simulation.official.metal_build import Metal
-from mps_build.simulation.official.session import HOOK, Official, Request, prepare, program_environ
+from mps_build.simulation.official.session import HOOK, Official, Request, pip_program, prepare, program_environ
 from mps_build.simulation.official.session import run as run_program
 from mps_build.simulation.official.tools import Tools, check_apt, check_host, check_room, official_folder
 from mps_build.simulation.official.wheel import Wheel, find_official, find_trusted, needed
+from mps_build.simulation.plugin import plugin_folder
 from packaging.requirements import Requirement
 from packaging.version import Version
 from small_wheels import write_wheel
@@ -84,8 +85,23 @@ def test_the_environment_of_a_program_is_the_callers_without_what_is_of_another_
         "MINE": "1",
         "PATH": f"{official.environment}/bin:/mine",
         "VIRTUAL_ENV": str(official.environment),
+        "PYTHONPATH": str(plugin_folder()),
         "MPS_BUILD_MACOS": "14.4",
     }
+
+
+def test_pip_of_an_environment_compiles_no_modules_under_emulation(tmp_path: Path) -> None:
+    python, pip = tmp_path / "a python", tmp_path / "pip"
+    python.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    pip.write_text(pip_program(python))
+    python.chmod(0o755)
+    pip.chmod(0o755)
+    for words, said in (
+        (("install", "a b"), "-m|pip|install|--no-compile|a b|"),
+        (("list",), "-m|pip|list|"),
+        ((), "-m|pip|"),
+    ):
+        assert subprocess.run([pip, *words], check=True, capture_output=True, text=True).stdout == said
 
 
 def test_a_wheel_that_is_a_file_runs_only_if_the_user_says_so(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Command], C
     return copied
 
 
-@pytest.mark.parametrize("is_locked", [True, False])
+@pytest.mark.parametrize("is_locked", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
     is_locked: bool, tmp_path: Path, new_venv: Callable[[Command], Command]
 ) -> None:

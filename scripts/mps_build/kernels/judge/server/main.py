@@ -155,11 +155,11 @@ def _compiled(row: Any, functions: Any, known: Any) -> Any:
 
 
 def _functions() -> Any:
-    """Return the references that are functions: the public ones of each family's judge.py."""
+    """Return the references that are functions: the public ones of each family's references.py."""
     found: dict[str, Any] = {}
     for family in sorted(os.listdir(os.path.join(KERNELS, "families"))):
-        if os.path.exists(os.path.join(KERNELS, "families", family, "judge.py")):
-            module = _module("families", family, "judge")
+        if os.path.exists(os.path.join(KERNELS, "families", family, "references.py")):
+            module = _module("families", family, "references")
             own = {name: each for name, each in vars(module).items() if inspect.isfunction(each) and name[0] != "_"}
             assert not own.keys() & found, f"{family}: a reference is there two times"
             found.update(own)

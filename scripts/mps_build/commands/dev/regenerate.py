@@ -17,7 +17,7 @@ from mps_build.common.files import write_whole
 from mps_build.common.reporting import Result
 from mps_build.common.workspace import CHECKOUT, in_checkout
 
-from .shared.generated import generated_files, recipe_changes
+from ..shared.generated import generated_files, recipe_changes
 
 TASK = ("repository", 1)
 DOCUMENT = "changed:array recipes:array"

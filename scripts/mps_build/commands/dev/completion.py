@@ -18,8 +18,8 @@ from mps_build.common.interpreters import line_that_adds
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.common.reporting import Result
 
-from .shared.catalogue import COMMANDS
-from .shared.parser import parser_of
+from ..shared.catalogue import COMMANDS
+from ..shared.parser import parser_of
 
 TASK = ("repository", 8)
 EXTRA = "completion"

@@ -31,6 +31,8 @@ from mps_build.wheel_build.patches.file import Patch, read_patch
 from mps_build.wheel_build.patches.trial import Standing, survey
 from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
+from ..shared.options import add_offline
+
 TASK = ("repository", 4)
 EXITS = (5,)
 DOCUMENT = "source:string recipe:string|null patches:array objective_c:array|string"
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="TAG|TREE", help="a recipe, tag, branch, commit, or an unpacked tree")
     parser.add_argument("--recipe", metavar="RECIPE", help="the recipe whose patches are tried (default: the tag's)")
     parser.add_argument("--repository", metavar="URL", help="the repository of the tag (default: PyTorch's)")
-    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    add_offline(parser)
 
 
 def run(options: Options, console: Console) -> Result:

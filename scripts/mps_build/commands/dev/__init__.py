@@ -1,0 +1,1 @@
+"""The commands that only this repository's maintainers need: `nox -s dev -- NAME`."""

@@ -125,10 +125,15 @@ def checks(run: subprocess.CompletedProcess[str]) -> tuple[list[str], list[str]]
     names = [line.split(" ", 1)[0] for line in run.stdout.splitlines() if line.endswith(" ok")]
     failed = [line.split(" ", 1)[0] for line in run.stdout.splitlines() if " Traceback" in line]
     if not names and not failed:
-        failed = [(run.stderr.strip() or "it said nothing").splitlines()[-1]]
+        failed = [last_line(run)]
     elif run.returncode not in (1, 3):
-        failed.append(f"ended with {run.returncode}")
+        failed.append(f"ended with {run.returncode}: {last_line(run)}")
     return names, failed
+
+
+def last_line(run: subprocess.CompletedProcess[str]) -> str:
+    """Return the last line of a program's errors."""
+    return (run.stderr.strip() or "it said nothing").splitlines()[-1][:200]
 
 
 def simulate(*words: str) -> subprocess.CompletedProcess[str]:

@@ -14,8 +14,8 @@ A *family* is a folder of families/: what is known of kernels that belong togeth
   the two: `kernel.pack("params", {...})` fills a struct by the field names of this kernel's own metadata,
   `kernel.dtype("input")` gives an element type, `kernel.parts` the groups of the name's pattern, `case.values` seeded
   inputs, `case.companion(name)` another kernel of the library (the contract's `companions` name it beforehand).
-- family.yaml, `references`: what is right, as an expression of torch or a function of references.py, which runs where torch
-  is: in float64 beside the CPU's own type, exact for integers and bools.
+- family.yaml, `references`: what is right, as an expression of torch or a function of references.py, which runs where
+  torch is: in float64 beside the CPU's own type, exact for integers and bools.
 - family.yaml, `large`: what torch's host code does with large tensors (families/shared/large.py).
 
 A *program* (program/launch.py) is launches over Buffers and what must hold afterwards: `Same` (bits equal to the dense

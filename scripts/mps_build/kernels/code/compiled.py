@@ -58,6 +58,8 @@ class Refused:
     body: str = ""
 
 
+# What compiled code may call: the C runtime's functions (machine/c/*.c), by the names that the compiler uses.
+
 MATH = ("exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
         "tanh", "asinh", "acosh", "atanh", "sinpi", "cospi", "tanpi", "rsqrt", "pow", "powr", "atan2", "fmod",
         "nextafter")  # fmt: skip

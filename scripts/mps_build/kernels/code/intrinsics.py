@@ -7,6 +7,8 @@ import re
 from . import simdgroups
 from .text import Declaration, NotTranslated, element, is_vector, lanes, splat, suffix
 
+# Atomic operations: one host thread runs, and threads take turns only at barriers, so plain memory does.
+
 
 def atomic(declaration: Declaration) -> str | None:
     """Return the instructions of an atomic operation, or None if it is not known."""
@@ -58,6 +60,9 @@ def _exchange_if_equal(declaration: Declaration) -> str:
         f"  %n = select i1 %same, {bits} %v, {bits} %o\n  store volatile {bits} %n, {pointer} %a0\n"
         f"  store {bits} %o, {expected} %a1\n  %r = bitcast {bits} %o to {kind}\n  ret {kind} %r"
     )
+
+
+# AIR's functions of integers, and its conversions between types, as LLVM IR.
 
 
 def integer(declaration: Declaration, operation: str) -> str | None:

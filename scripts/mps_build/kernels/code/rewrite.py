@@ -24,6 +24,11 @@ from .text import (
     take_type,
 )
 
+# Addresses as Apple's processors take them: what asks for an alignment goes to the address rounded down to it.
+#
+# A store of a vector and an atomic operation do so; a wrong answer of PyTorch on a Mac shows only where this is done
+# (https://github.com/pytorch/pytorch/pull/183790, https://github.com/pytorch/pytorch/issues/195081). Reads are left.
+
 _STORE = re.compile(
     r"^ +store (?P<kind><\d+ x \w+>) .*, (?P<pointer>ptr addrspace\(1\)) (?P<at>%[\w.]+)"
     r"(?:, align (?P<align>\d+))?(?:, !.*)?$"
@@ -71,6 +76,12 @@ def _alignment(match: re.Match[str], named: Mapping[str, str]) -> int:
     return int(match["align"] or 0) or size_and_alignment(match["kind"], named)[1]
 
 
+# The bits of a bfloat, taken by way of float.
+#
+# LLVM 22 asks for the sign of a bfloat as for that of a float (TargetLowering::SimplifyDemandedBits makes an FGETSIGN
+# of 32 bits; float16 is left out there, bfloat is not) and shifts it as 16 bits: where an operation uses nothing but
+# the sign of `bitcast bfloat to i16`, an assertion ends the process. A bfloat is the upper half of a float.
+
 _BITS = re.compile(r"^ *(%[^ ]+) = bitcast bfloat ([^ ,]+) to i16$", re.MULTILINE)
 
 
@@ -96,6 +107,8 @@ def widen_bfloat_bits(text: str) -> str:
 
     return _BITS.sub(widened, text) if "bitcast bfloat" in text else text
 
+
+# Integer division: by zero it stops a processor, and leaves a GPU with some number; here it gives all ones.
 
 _DIVISION = re.compile(r"^(\s*%[\w.]+ = )([su])(div|rem) (?:exact )?(.*)$")
 
@@ -150,6 +163,8 @@ def _constant(kind: str, number: int) -> str:
     count, _, scalar = kind[1:-1].partition(" x ")
     return "<" + ", ".join(f"{scalar} {number}" for _ in range(int(count))) + ">"
 
+
+# A call of the runtime before every load and store that another thread may see.
 
 _SPACE = re.compile(r"^ptr addrspace\(([123])\) ")
 _TAKEN_BY_ATOMIC = re.compile(r" %a0(?:\.\d+)?$")

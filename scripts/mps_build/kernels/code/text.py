@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+# Sizes of LLVM types, as text: what a load or store touches, and how long a threadgroup array is.
+
 _SCALARS = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 
@@ -190,6 +192,9 @@ def _plain(line: str) -> str:
     if "!" in line:
         line = _ATTACHMENT.sub("", line)
     return _GROUP.sub("", line) if "#" in line else line
+
+
+# A function that a module declares: its name, what it returns, what it takes, and how LLVM's names spell that.
 
 
 class NotTranslated(Exception):

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from ..code.compiled import Code, Refused, Variable
 from ..code.compiler import Processor
 from ..machine.checks import RunCheck
@@ -32,6 +32,8 @@ from ..read.metadata import Metadata, is_bounded
 from .fork_server import ServerFailed, connect, status_of
 from .frames import BrokenTalk, TooLate, read_frame, write_frame
 from .sandbox import SandboxUnavailable
+
+# What a closed process may say: each answer's form, read strictly, with every number, list and text bounded.
 
 STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
 Text = Annotated[str, Field(max_length=2000)]

@@ -297,6 +297,9 @@ def reference_of(check: Reference) -> dict[str, Any]:
     }
 
 
+# Which bytes of an output a program may write: those of its views, and no others.
+
+
 def gap_changed(views: Sequence[View], contents: bytes, poison: int) -> int | None:
     """Return the first byte outside of all views that is not `poison` any more, or None.
 
@@ -332,6 +335,9 @@ def _clear(mask: bytearray, view: View) -> None:
         else:
             for i in range(inner):
                 mask[(at + i * step) * size : (at + i * step + 1) * size] = bytes(size)
+
+
+# What a program was given and what it left, as digests: equal for two kernels that answer alike.
 
 
 def answer_of(program: Program, ran: Ran, device: Runner) -> tuple[str, str]:

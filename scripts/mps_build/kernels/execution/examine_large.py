@@ -225,6 +225,8 @@ def _outcome(moved: Moved) -> Outcome:
     return "timeout" if moved.trouble.kind in ("timeout", "deadlock") else "out_of_bounds"
 
 
+# What the workers of a run know of large launches already: kernels that make their addresses alike share a verdict.
+
 _SHARED = ("passed", "overflow_candidate")
 
 

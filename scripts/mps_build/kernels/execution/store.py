@@ -147,6 +147,8 @@ class Store:
         self._entries.save(self.key(bitcode), len(text).to_bytes(4, "little") + text + objectcode)
 
 
+# Verdicts of earlier runs: a kernel is run again only if its code, a companion, or anything of ours has changed.
+
 PACKAGE = Path(__file__).resolve().parents[1]
 # What a busy machine, and not the kernel, may be the cause of is tested again.
 _KEPT_OUTCOMES = ("passed", "wrong", "out_of_bounds", "race", "not_bound", "same")

@@ -251,6 +251,9 @@ def counts(rows: Sequence[KernelRow]) -> dict[str, int]:
     }
 
 
+# Do changed kernels answer as before? Both wheels' are run on equal inputs, and what they leave is compared.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
     """Kernels that were run in both wheels: those that answer as before, and those that do not."""

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from ..code.compiled import Code, Fault, Refused
 from ..code.compiler import translator_version
 from ..families.shared.contracts import Case, Kernel, companions_of, load_binders, match_kernel, signature
@@ -34,6 +34,7 @@ from .sandbox import SandboxUnavailable
 from .setting import Pairs, Place, Setting
 from .store import Store, key_of
 
+# One closed process runs kernels in turn: a new one after some of them, and after any that did not pass.
 # To start a process and to close it takes as long as to run one kernel.
 MOST_KERNELS = 16
 
@@ -338,6 +339,9 @@ class Turns:
 
 def _is_well(verdict: Verdict) -> bool:
     return verdict.outcome in ("passed", "not_bound")
+
+
+# Reads kernels without running them: are two of one name the same, and how many instructions each has.
 
 
 def read_pair(reader: Reader, libraries: Sequence[Library], place: Place, pairs: Pairs) -> dict[str, Any]:

@@ -189,6 +189,8 @@ class _Found:
         )
 
 
+# Two runs of verify_kernels side by side: which kernels are wrong now and were not, and the other way about.
+
 Row = tuple[str, str, str, str]
 _WRONG = (*FOUND, "known")
 

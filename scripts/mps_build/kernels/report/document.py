@@ -17,6 +17,7 @@ from ..families.shared.contracts import FOLDER, load_contracts
 from ..judge.references import load_references
 from ..read.library import BASIC
 
+# Findings in the order of what they mean to a user: ordinary inputs first, then accuracy, then extreme inputs.
 # A number is ordinary from a thousandth to ten thousand, and 0; the judge chooses its witness by the same limits.
 _ORDINARY = (1e-3, 1e4)
 _CLOSE = 0.01  # a result that is off by less than this part of itself is inaccurate, not wrong

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
-from mps_build.inspection.audit.linked_names import Import, read_linked_names
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.audit.symbols import Import, read_linked_names
+from mps_build.inspection.limits import Malformed
 
 from .table import Row, find_row
 
@@ -42,14 +42,14 @@ class Inventory:
     missing: tuple[tuple[str, str], ...]
 
 
-def is_of_system(name: str, library: str) -> bool:
+def _is_of_system(name: str, library: str) -> bool:
     """Whether the table must have an import: libc++ and the unwinder are libraries of ours."""
     return library.startswith(_SYSTEM) and library not in _CXX and not name.startswith(_UNWINDER)
 
 
 def take(imports: Iterable[Import], rows: dict[str, Row]) -> Inventory:
     """Return the inventory of what is taken from macOS."""
-    names = {(each.name, each.library, each.is_weak) for each in imports if is_of_system(each.name, each.library)}
+    names = {(each.name, each.library, each.is_weak) for each in imports if _is_of_system(each.name, each.library)}
     bound, missing = [], []
     for name, library, is_weak in sorted(names):
         row = find_row(rows, name if name == "dyld_stub_binder" else name.removeprefix("_"))
@@ -61,12 +61,6 @@ def take(imports: Iterable[Import], rows: dict[str, Row]) -> Inventory:
     return Inventory(kinds=dict(sorted(kinds.items())), bound=tuple(bound), missing=tuple(missing))
 
 
-def libraries_of(site: Path) -> tuple[Path, ...]:
-    """Return the Mach-O files of an unpacked wheel."""
-    found = [*site.rglob("*.dylib"), *site.rglob("*-darwin.so")]
-    return tuple(sorted(path for path in found if path.is_file()))
-
-
 def read_imports(site: Path) -> tuple[Import, ...]:
     """Return all imports of an unpacked wheel's libraries.
 
@@ -74,7 +68,7 @@ def read_imports(site: Path) -> tuple[Import, ...]:
         UsageError: a library is damaged.
     """
     found: list[Import] = []
-    for path in libraries_of(site):
+    for path in sorted(path for path in (*site.rglob("*.dylib"), *site.rglob("*-darwin.so")) if path.is_file()):
         try:
             found += read_linked_names(path.read_bytes()).imports
         except Malformed as error:
@@ -99,11 +93,6 @@ class Lacking:
     symbols: tuple[str, ...]
     selectors: tuple[str, ...]
     sent_selectors: int
-
-    @property
-    def share(self) -> float:
-        """Of the selectors that the wheel sends, the share (0 to 1) that some class answers."""
-        return 1 - len(self.selectors) / self.sent_selectors if self.sent_selectors else 1.0
 
 
 def names_of(libraries: Iterable[Path]) -> Names:

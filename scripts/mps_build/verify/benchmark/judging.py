@@ -9,8 +9,7 @@ from typing import Any
 
 from mps_build.common.errors import DeviceUnusable, Regressed, UsageError
 from mps_build.common.records.benchmark import BAD, Flag, Row
-from mps_build.host.probes.observation import observations, values
-from mps_build.host.probes.probers import LiveProber
+from mps_build.host.probes.probers import LiveProber, observations, values
 from mps_build.host.probes.table import probes_for
 
 from ..verdict import Judged, not_exercised

@@ -246,6 +246,9 @@ def _said(alpha: Alpha) -> str:
     return f", alpha {alpha['value']}" if alpha else ""
 
 
+# Operators of two operands and of three over strided tensors.
+
+
 def strided(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_strided`: sizes and byte strides, innermost first."""
     companion, kinds, target, alpha = beside(kernel, case)
@@ -386,6 +389,9 @@ def inner_contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
         )
         steps = [dense_step(companion, operands, want, alpha), step]
         yield Program(label=f"shape {shape}, operands as {orders}", steps=steps, checks=[Same(got=out, want=want)])
+
+
+# Operators of two operands where a table holds the offset of every element (up to 2.6).
 
 
 def by_offsets(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -152,6 +152,7 @@ def _word(kernel: Kernel, name: str, length: int) -> DType:
     return DTYPES["long" if (argument.size or argument.element) == 8 * length else "int"]
 
 
+# `arange`, `linspace` and `logspace` into strided tensors.
 # Sizes and strides of the result, outermost first, and the number at which the launch begins.
 LAYOUTS: tuple[tuple[Shape, Shape, int], ...] = (((77,), (1,), 0), ((5, 7), (1, 6), 0), ((3, 4, 5), (41, 10, 2), 0))
 

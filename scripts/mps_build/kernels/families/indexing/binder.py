@@ -157,6 +157,9 @@ def check_bounds(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield Program(label=f"{wrong} of {len(chosen)} out of {size}", steps=[step], checks=[check])
 
 
+# `index` and `index_put` where a table holds the offset of every element (up to 2.6).
+
+
 def offset_indexed(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`index_select`, `index_put` up to 2.6: offsets (result, input, indices) in bytes for each element."""
     is_get, adds, is_serial = "select" in kernel.name, "accumulate" in kernel.parts, "serial" in kernel.parts

@@ -280,6 +280,8 @@ def unpack_pivots(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield Program(label=f"{batch} x {rows}", steps=[step], checks=[Known(got=perm, want=pack(dtype, want))])
 
 
+# LU by panels: one threadgroup a panel, or a stream of columns.
+
 PARTIALS = 256
 
 

@@ -137,6 +137,9 @@ def tiny(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield _program(kernel, case, (rows, length), 1, constants, (-(-rows // together), 1, 1), 128)
 
 
+# Long scans in blocks: each block reduced, the totals scanned, then carried into the blocks.
+
+
 def block_reduce(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`block_reduce`: the sum of each block of each row (or of each column of `vec` and `strided` forms)."""
     yield from _blocks(kernel, None, None, case)
@@ -260,6 +263,7 @@ def block_sums(kernel: Kernel, case: Case) -> Iterator[Program]:
         )
 
 
+# Scans whose threadgroups look back at those before them.
 # Rows, and their length in tiles and elements beyond them.
 ROWS = ((3, 2, 5), (1, 0, 7), (2, 3, 0), (1, 1, 1))
 

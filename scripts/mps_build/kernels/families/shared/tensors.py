@@ -149,6 +149,8 @@ def growing(kernel: Kernel, name: str, value: object) -> Words:
     return tuple(each for each in words if each[2])
 
 
+# Strides with gaps, where elements lie, and launches over grids.
+
 Arguments = dict[str | int, Value]
 
 
@@ -215,6 +217,8 @@ def zeroed(dtype: DType, shape: Shape) -> View:
     return View(buffer=inout_buffer(bytes(-(-count * dtype.size // 4) * 4)), dtype=dtype, shape=shape)
 
 
+# Numbers with ties, for what depends on their order.
+
 Number = int | float
 
 
@@ -229,6 +233,9 @@ def tied_numbers(case: Case, dtype: DType, count: int) -> list[Number]:
         return [int(random.choice(limits)) if random.random() < 0.1 else random.randint(low, 100) for _ in range(count)]
     special = (math.nan, math.inf, -math.inf, 65504.0 if dtype.name == "half" else 2.0**100)
     return [random.choice(special) if random.random() < 0.05 else random.randint(-250, 250) / 4 for _ in range(count)]
+
+
+# Tables of offsets: every element's place in each tensor, in bytes.
 
 
 def _offsets(views: Sequence[View], shape: Shape) -> list[int]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+# Tensors over buffers, and inputs in the types that references are computed in.
+
 
 def take_view(view: Any, buffers: Any) -> Any:
     """Return a tensor over a buffer: dtype, shape, strides and offset in elements."""
@@ -65,6 +67,7 @@ def in_type(want: Any, dtype: Any) -> Any:
     return want.to(dtype)
 
 
+# Errors in units in the last place, of real and of complex results.
 # Significant bits, and the exponent (of frexp) of the smallest normal number.
 FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (24, -125), torch.float64: (53, -1021),
            torch.float8_e4m3fn: (4, -5), torch.float8_e5m2: (3, -13)}  # fmt: skip
@@ -149,6 +152,7 @@ def all_finite(inputs: Any, error: Any) -> Any:
     return where
 
 
+# Which wrong element is shown, and how: the most ordinary one, so that a person sees the fault at a glance.
 # Numbers that a reader takes for usual: a witness among them is worth more than a larger error elsewhere.
 ORDINARY = (1e-3, 1e4)
 

@@ -18,7 +18,7 @@ _AS_MAC = Path(__file__).parent / "python" / "as_mac.py"
 
 
 def plugin_folder() -> Path:
-    """Return the folder for PYTHONPATH that holds `mps_build` as programs see it, made once for each of its versions.
+    """Return the folder that holds `mps_build` as simulated programs see it, made once for each of its versions.
 
     The tool's own folder would not do: a simulated program has another Python, and packages of its own.
     """

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.process import Command, run_in_foreground
 from mps_build.common.reporting import Reporter
 
@@ -22,7 +24,12 @@ from .plugin import plugin_folder
 from .releases import Release, built_release, find_release, has_debian_torch
 
 _PYTHON = Path(__file__).resolve().parent / "python"
-_SOURCE = _PYTHON / "metal_source.py"
+_SOURCE, _OMP = _PYTHON / "metal_source.py", _PYTHON / "omp.h"
+_PROGRAM_OF_CXX = """#!/bin/sh
+# Written by mps_build: the C++ compiler of a simulated torch.
+exec {clang} --driver-mode=g++ --sysroot={root} --ld-path={root}/usr/lib/llvm-19/bin/ld.lld \\
+  -idirafter {root}/programs/include "$@" -fopenmp=libgomp
+"""
 # Of the session's own environment and of the caller's interpreter: a program's Python is another one.
 _NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD")
 Torch = Literal["debian", "built"]
@@ -131,11 +138,12 @@ def simulated_environ(
         "UCX_HANDLE_ERRORS": "none",
         # The user's own packages are for another Python than the root's.
         "PYTHONNOUSERSITE": "1",
-        "PYTHONPATH": str(plugin_folder()),
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
         "PATH": os.pathsep.join((*([str(libraries / "bin")] if libraries else []), str(_programs(built.root)), path)),
         "LD_LIBRARY_PATH": os.pathsep.join(ours_first),
         **torch_variables(built.site),
+        "CXX": environ.get("CXX") or str(_programs(built.root) / "c++"),
+        "MPS_BUILD_MODULES": str(plugin_folder()),
         "MPS_BUILD_MACOS": macos,
         "MPS_BUILD_KERNELS": str(built.kernels),
         "MPS_BUILD_PYTHON": str(built.root.python),
@@ -176,9 +184,19 @@ def _compiled_sources() -> Path:
 
 
 def _programs(root: Root) -> Path:
-    """Return the folder in which `python` and `python3` are the interpreter that has torch."""
+    """Return the folder in which `python` and `python3` are the interpreter that has torch, and `c++` its compiler.
+
+    torch.compile starts a C++ compiler (CXX). OpenMP's pragmas are ignored: clang's own OpenMP is no part of the root.
+    """
     folder = root.path / "programs"
     folder.mkdir(exist_ok=True)
+    text = _PROGRAM_OF_CXX.format(root=shlex.quote(str(root.path)), clang=shlex.quote(str(root.clang)))
+    for path, words, mode in (
+        (folder / "c++", text, 0o755),
+        (folder / "include/omp.h", _OMP.read_text("utf-8"), 0o644),
+    ):
+        if not path.is_file() or path.read_text(encoding="utf-8") != words:
+            write_whole(path, words, mode=mode)
     for name in ("python", "python3", root.python.name):
         link = folder / name
         if not link.is_symlink():

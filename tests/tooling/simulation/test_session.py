@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -52,7 +53,23 @@ def test_a_program_runs_where_the_caller_stands_and_its_status_is_passed_on(
     status = run_program(program_argv(built, ("python", "train.py")), environ=environ)
 
     assert status == 7
-    assert (tmp_path / "said").read_text() == f"14.4|{plugin_folder()}|train.py\n"
+    assert (tmp_path / "said").read_text() == "14.4||train.py\n"
+    assert environ["MPS_BUILD_MODULES"] == str(plugin_folder())
+
+
+def test_a_program_has_a_compiler_for_torch_compile_unless_the_caller_names_one(built: Built) -> None:
+    environ = simulated_environ(built, macos="14.4", environ={"PATH": "/usr/bin"})
+
+    compiler = Path(environ["CXX"])
+    assert os.access(compiler, os.X_OK)
+    assert "omp_get_thread_num" in (compiler.parent / "include/omp.h").read_text(encoding="utf-8")
+    built.root.clang.parent.mkdir(parents=True)
+    built.root.clang.write_text('#!/bin/sh\necho "$@"\n')
+    built.root.clang.chmod(0o755)
+    said = capture(Command(argv=(str(compiler), "-fopenmp", "a b.cpp"), environ={"PATH": os.defpath})).stdout
+    assert said.startswith("--driver-mode=g++ ") and said.endswith(" -fopenmp a b.cpp -fopenmp=libgomp\n")
+    other = simulated_environ(built, macos="14.4", environ={"PATH": "/usr/bin", "CXX": "mine"})
+    assert other["CXX"] == "mine"
 
 
 @pytest.mark.parametrize("name", ["python", "python3", "python3.13"])

@@ -311,7 +311,7 @@ def program_environ(official: Official, *, environ: Mapping[str, str], macos: st
         **kept,
         "PATH": os.pathsep.join((str(official.environment / "bin"), path)),
         "VIRTUAL_ENV": str(official.environment),
-        "PYTHONPATH": str(plugin_folder()),
+        "MPS_BUILD_MODULES": str(plugin_folder()),
         "MPS_BUILD_MACOS": macos,
     }
 

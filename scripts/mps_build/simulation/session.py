@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import OwnFault, UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.process import Command, run_in_foreground
+from mps_build.common.process import Command, capture, run_in_foreground
 from mps_build.common.reporting import Reporter
 
 from .builder.build import Built, build, held, simulation_folder
@@ -20,7 +22,7 @@ from .builder.root import Root, torch_variables
 from .builder.source import debian_tests, tree_to_build
 from .builder.torch_tree import is_debian_tree
 from .kept import drop_damaged_libraries
-from .plugin import plugin_folder
+from .libraries import plugin_folder
 from .releases import Release, built_release, find_release, has_debian_torch
 
 _PYTHON = Path(__file__).resolve().parent / "python"
@@ -211,3 +213,48 @@ def _digest(folder: Path) -> str:
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+# Asked of the library by the interpreter that loads it: which classes have which methods, what torch registers.
+_ASK = """
+import ctypes, json, sys
+import torch
+library = ctypes.CDLL("libmps_simulated.so")
+library.sim_selectors.restype = ctypes.c_char_p
+needed, implemented = json.loads(library.sim_selectors())
+names = torch._C._dispatch_get_registrations_for_dispatch_key("MPS")
+print(json.dumps({"needed": needed, "implemented": implemented, "registrations": len(names)}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """Counts; `missing` names the selectors that no class has."""
+
+    needed: int
+    missing: tuple[str, ...]
+    registrations: int
+
+    @property
+    def implemented(self) -> int:
+        """How many of the needed selectors some class has."""
+        return self.needed - len(self.missing)
+
+
+def measure(built: Built, *, macos: str) -> Coverage:
+    """Return what a built simulation covers.
+
+    Raises:
+        OwnFault: its library does not load.
+    """
+    environ = simulated_environ(built, macos=macos, environ=os.environ)
+    argv = (str(built.root.python), "-c", _ASK)
+    answer = capture(Command(argv=argv, environ=environ), timeout_seconds=300)
+    if not answer.ok:
+        said = (answer.stderr.strip().splitlines() or [f"exit {answer.exit}"])[-1]
+        raise OwnFault(
+            f"the simulated device does not load: {said}", hint=f"try: {built.root.python} -c 'import torch'"
+        )
+    found: dict[str, Any] = json.loads(answer.stdout)
+    missing = sorted(set(found["needed"]) - set(found["implemented"]))
+    return Coverage(needed=len(found["needed"]), missing=tuple(missing), registrations=found["registrations"])

@@ -15,11 +15,10 @@ from mps_build.common.errors import UsageError
 from mps_build.common.process import Command, capture
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
-from mps_build.simulation.coverage import Coverage
 from mps_build.simulation.kept import cache_key
-from mps_build.simulation.plugin import plugin_folder
+from mps_build.simulation.libraries import plugin_folder
 from mps_build.simulation.releases import find_release
-from mps_build.simulation.session import check_macos, program_argv, run_program, simulated_environ
+from mps_build.simulation.session import Coverage, check_macos, program_argv, run_program, simulated_environ
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from mps_build.common.wheels.pip_call import run_pip
 from mps_build.common.workspace import expanded, remove_tree
 
 from ..builder.build import held
-from ..plugin import plugin_folder
+from ..libraries import plugin_folder
 from .build import Below, provide_below
 from .interpreter import Interpreter, check_version, debian_interpreter, emulated, is_version, named_interpreter
 from .kernel_server import kernel_server

@@ -176,7 +176,7 @@ class _Finder:
         return found
 
 
-if "MPS_BUILD_MODULES" in os.environ:  # simulation/plugin.py
+if "MPS_BUILD_MODULES" in os.environ:  # simulation/libraries.py
     sys.path.append(os.environ["MPS_BUILD_MODULES"])
 if "MPS_BUILD_AS_MAC" in os.environ:
     __import__("mps_build.as_mac")

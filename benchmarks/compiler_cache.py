@@ -24,7 +24,7 @@ from mps_build.common.process import Command, capture
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.workspace import cache_folder, remove_tree
-from mps_build.host.triage.tools.ccache import parse_ccache
+from mps_build.host.triage.tools.caches import parse_ccache
 from mps_build.wheel_build.compiler_cache.launcher import cache_lines, cache_settings
 from mps_build.wheel_build.ninja import compile_objects
 from mps_build.wheel_build.rehearsal.linux import clang_toolchain, linux_recipe

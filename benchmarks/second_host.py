@@ -25,7 +25,7 @@ from mps_build.common.errors import CompileError, HostError, MpsBuildError, Sour
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.host.triage.tools.sccache import parse_sccache
+from mps_build.host.triage.tools.caches import parse_sccache
 from mps_build.wheel_build.compiler_cache.store import choose_store, relayed
 from mps_build.wheel_build.rehearsal.linux import clang_toolchain, linux_recipe
 from mps_build.wheel_build.rehearsal.session import Rehearsal, draw, read_units

@@ -8,7 +8,7 @@ refuse() {
   exit 1
 }
 
-# The same list as scripts/mps_build/publish/fleet/trust.py (a test compares them).
+# The same list as scripts/mps_build/publish/fleet.py (a test compares them).
 case "${GITHUB_EVENT_NAME:-}" in
   push | release | schedule | workflow_dispatch) ;;
   *) refuse "the event ${GITHUB_EVENT_NAME:-(none)} can be caused by strangers" ;;

@@ -22,9 +22,8 @@ from ..common.errors import AuditRejected, UsageError
 from ..common.files import write_whole
 from ..common.reporting import Result
 from ..inspection.audit import Audit, Expectation, audit_installed, audit_wheel
-from ..inspection.audit.exchange import as_junit, as_sarif
 from ..inspection.audit.model import PROFILES, Profile
-from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
+from ..inspection.audit.render import as_junit, as_sarif, fact_rows, finding_lines, verdict_line
 from .shared.options import add_findings
 from .shared.wheels import add_nightly_options, chosen_nightly, find_installed, find_wheel
 

@@ -24,8 +24,8 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.reporting import Result
 from mps_build.common.workspace import Workspace, expanded, wheelhouse, work_folder
+from mps_build.host.host import use_xcode, xcode_toolchain
 from mps_build.host.probes.probers import LiveProber, RecordedProber
-from mps_build.host.toolchain import use_xcode, xcode_toolchain
 from mps_build.wheel_build.companions.build import CompanionBuild
 from mps_build.wheel_build.companions.delivery import DeliveredSet, deliver_companions
 from mps_build.wheel_build.companions.plan import (

@@ -32,14 +32,25 @@ from ..common.records.device_record import load_record
 from ..common.reporting import Result
 from ..common.wheels.wheel_file import UnsoundWheel, open_wheel
 from ..common.workspace import Workspace, cache_folder, expanded, work_folder
-from ..inspection.audit.registrations import read_library
-from ..inspection.coverage.measured import Measured, measure, totals
+from ..inspection.audit.symbols import read_library
 from ..inspection.coverage.model import Facts, from_document
 from ..inspection.coverage.render import CSS, WORDS, page_body, summary, table_rows, transitions
-from ..inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, compare_kernels, count, gaps
+from ..inspection.coverage.rules import (
+    ALWAYS,
+    Change,
+    Measured,
+    Row,
+    classify,
+    compare,
+    compare_kernels,
+    count,
+    gaps,
+    measure,
+    totals,
+)
 from ..inspection.coverage.tree import NEEDED, facts_of_tree
 from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
-from ..inspection.malformed import Malformed
+from ..inspection.limits import Malformed
 from .shared.options import add_offline, add_trust
 from .shared.wheels import find_wheel
 

@@ -31,16 +31,16 @@ from mps_build.common.plain_text import Markdown, in_code, markdown_table, plain
 from mps_build.common.reporting import Result, job_summary
 from mps_build.common.wheels.wheel_file import BESIDE, MatchedSet, WheelFile, matched_sets, read_wheels
 from mps_build.common.workspace import wheelhouse
-from mps_build.publish.index.place import check_place, held, recover
-from mps_build.publish.index.retention import Retention, retain
-from mps_build.publish.index.site import write_site
+from mps_build.publish.index.site import check_place, held, recover, write_site
 from mps_build.publish.index.state import (
     STATE,
+    Retention,
     after,
     as_published,
     check_names,
     is_deleted,
     read_state,
+    retain,
     still_yanked,
     withdraw,
 )

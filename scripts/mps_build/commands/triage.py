@@ -113,7 +113,7 @@ def _host(options: Options) -> dict[str, Any]:
     if options.host:
         from mps_build.host.host import observe
         from mps_build.host.probes.probers import RecordedProber
-        from mps_build.host.recordings.recording import load_recording
+        from mps_build.host.probes.recording import load_recording
 
         host = observe(RecordedProber(load_recording(options.host)))
         facts = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}

@@ -1,19 +1,96 @@
-"""What is known of a host, from the answers of its probes: a value that a recording gives as well as a machine."""
+"""What is known of a host, from the answers of its probes: a value that a recording gives as well as a machine.
+
+Every Xcode answered under its own developer directory; one becomes the toolchain of a build by DEVELOPER_DIR, so that
+the machine stays as it is for others.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from mps_build.common.environment import Toolchain
 from mps_build.common.errors import UsageError
 
-from .installed_xcodes import Xcode, distinct, without_owner, xcodes_of
 from .macos.resources import bytes_of
 from .macos.versions import is_beta_macos
-from .probes.observation import Observation, observations, values
-from .probes.probers import Prober
+from .probes.probers import Observation, Prober, observations, values
 from .probes.table import PROBES, probes_of_xcodes, proofs_of_xcodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Xcode:
+    """One Xcode, as it answered under its own developer directory (None: the chosen one's is not recorded)."""
+
+    version: str
+    build: str | None
+    beta: bool | None
+    developer_dir: str | None
+    chosen: bool
+    sdk_version: str | None = None
+    metal_version: str | None = None
+    metal_standards: tuple[str, ...] | None = None
+    metal_error: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the Xcode as JSON; a user's name is taken out of its path."""
+        return asdict(self) | {"developer_dir": without_owner(self.developer_dir)}
+
+
+def without_owner(path: str | None) -> str | None:
+    """Return a path without the name of whose home it lies in."""
+    return None if path is None else re.sub(r"^/Users/[^/]+", "/Users/user", path)
+
+
+def xcodes_of(rows: tuple[Observation, ...], chosen: str | None) -> tuple[Xcode, ...]:
+    """Return every Xcode that answered, the chosen one first; each fact belongs to the directory it was asked under."""
+    by_directory: dict[str | None, list[Observation]] = {}
+    for row in rows:
+        directories = [call.environ.get("DEVELOPER_DIR") for call in row.calls if call.environ.get("DEVELOPER_DIR")]
+        by_directory.setdefault(directories[0] if directories else None, []).append(row)
+    found = []
+    for directory, its_rows in by_directory.items():
+        own = tuple(its_rows)
+        version = next(values(own, "version", "xcodebuild"), None)
+        if version is not None:
+            standards = next(values(own, "metal_standards"), None)
+            found.append(
+                Xcode(
+                    version=version,
+                    build=next(values(own, "build", "xcodebuild"), None),
+                    beta=next(values(own, "beta", "xcodebuild"), None),
+                    developer_dir=directory or chosen,
+                    chosen=directory is None,
+                    sdk_version=next(values(own, "sdk_version"), None),
+                    metal_version=next(values(own, "metal_version"), None),
+                    metal_standards=None if standards is None else tuple(standards),
+                    metal_error=_metal_error(own),
+                )
+            )
+    return tuple(sorted(found, key=lambda xcode: not xcode.chosen))
+
+
+def _metal_error(rows: tuple[Observation, ...]) -> str | None:
+    """Return why the Metal compiler did not run, where it was asked to (finding a path proves nothing)."""
+    for row in rows:
+        if row.facts.get("error") and any(call.program in ("metal", "metallib") for call in row.calls):
+            return str(row.facts["error"])
+    return next((str(value) for value in values(rows, "error") if str(value).startswith("metal_")), None)
+
+
+def distinct(xcodes: tuple[Xcode, ...]) -> list[str]:
+    """Return the paths of Xcodes beside the chosen one, one per build: links name the same one twice."""
+    builds = {xcode.build for xcode in xcodes if xcode.chosen}
+    paths = []
+    for xcode in xcodes:
+        if not xcode.chosen and xcode.developer_dir and xcode.build not in builds:
+            builds.add(xcode.build)
+            paths.append(xcode.developer_dir.removesuffix("/Contents/Developer"))
+    return paths
+
 
 ThreeState = bool | Literal["unknown"]
 
@@ -219,3 +296,38 @@ def _free_bytes(rows: tuple[Observation, ...]) -> int | None:
             if isinstance(row.facts.get("free"), str) and (free := bytes_of(row.facts["free"])) is not None:
                 return free
     return None
+
+
+def xcode_toolchain(host: Host) -> Toolchain:
+    """Return what the host's Xcode adds to the environment of a build.
+
+    Compilers are named by their path: a bare `clang` may be Homebrew's
+    (https://github.com/pytorch/executorch/issues/18340).
+    """
+    variables = {"CC": "/usr/bin/clang", "CXX": "/usr/bin/clang++"}
+    reasons = dict.fromkeys(variables, "Apple's, by path: a bare name may be Homebrew's or conda's")
+    if host.developer_dir is not None:
+        variables["DEVELOPER_DIR"] = host.developer_dir
+        reasons["DEVELOPER_DIR"] = "chooses the Xcode for this build alone"
+    xcode = host.xcode
+    facts = {
+        "xcode": f"{xcode.version} {xcode.build or ''}".strip() if xcode else None,
+        "sdk": host.sdk_version,
+        "metal": host.metal_version,
+    }
+    return Toolchain(
+        name="xcode",
+        variables=variables,
+        reasons=reasons,
+        facts={name: value for name, value in facts.items() if value is not None},
+    )
+
+
+def use_xcode(host: Host) -> None:
+    """Let every program that this process starts use the host's Xcode, as the compilers do.
+
+    git, otool, install_name_tool and codesign in /usr/bin are shims, each of which asks for the chosen Xcode: with
+    none chosen for the machine they fail, though `DEVELOPER_DIR` or /Applications names one.
+    """
+    if host.developer_dir is not None:
+        os.environ["DEVELOPER_DIR"] = host.developer_dir

@@ -15,7 +15,7 @@ from mps_build.common.records.benchmark import BenchmarkRecord, load_benchmark
 from mps_build.common.records.device_record import Case, KnownIssue, Record, Torch, load_record
 from mps_build.kernels.report import page as kernels_page
 from mps_build.kernels.report import repro as kernels_repro
-from mps_build.publish.fleet.regressions import decide, look_at_build, look_at_record
+from mps_build.publish.fleet import decide, look_at_build, look_at_record
 from mps_build.verify.bisection import report as bisection
 from mps_build.verify.bisection.state import State
 from mps_build.verify.reports import bars, benchmark_page, html, markdown, repro

@@ -30,7 +30,7 @@ from mps_build.common.recipe.catalogue import (
 from mps_build.common.recipe.defaults import DEFAULTS
 from mps_build.common.recipe.forms import as_yaml, changes, record
 from mps_build.common.recipe.model import Recipe
-from mps_build.publish.fleet.changed_recipes import changed_recipes
+from mps_build.publish.fleet import changed_recipes
 from mps_build.wheel_build.editable import watched
 from mps_build.wheel_build.planning import plan
 from rich.console import Console as RichConsole

@@ -16,7 +16,7 @@ from mps_build.common.records.kernels import load_kernels
 from mps_build.common.strict_yaml import load
 from mps_build.host.host import observe
 from mps_build.host.probes.probers import RecordedProber
-from mps_build.host.recordings.recording import recording_of
+from mps_build.host.probes.recording import recording_of
 from mps_build.verify.reports.words import facts
 
 HOSTILE = {

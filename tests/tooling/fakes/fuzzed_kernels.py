@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.limits import Malformed
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.execution import closed, pool
 from mps_build.kernels.execution.closed import Ended, Machine, OurFault, Reader

@@ -27,7 +27,7 @@ from mps_build.common.recipe.defaults import DEFAULTS
 from mps_build.common.recipe.forms import as_yaml
 from mps_build.common.records.benchmark import load_benchmark
 from mps_build.common.records.device_record import load_record
-from mps_build.host.recordings.recording import load_recording
+from mps_build.host.probes.recording import load_recording
 from mps_build.host.triage import explain, render
 from mps_build.inspection.audit import audit_wheel
 from mps_build.inspection.audit.render import fact_rows, finding_lines, verdict_line

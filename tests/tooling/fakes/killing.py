@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.cli import main
-from mps_build.publish.index import place
+from mps_build.publish.index import site
 
 _CHANGES = frozenset({"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate"})
 _EXCHANGES = frozenset({"renameat2", "renamex_np"})
@@ -73,6 +73,6 @@ def _run(template: Path, points: Path, command: str, arguments: list[str]) -> No
 
 if __name__ == "__main__":
     if sys.argv[1] == "--no-exchange":
-        place._exchanged = lambda *folders: False
+        site._exchanged = lambda *folders: False
         del sys.argv[1]
     _run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:])

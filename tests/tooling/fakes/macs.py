@@ -18,10 +18,10 @@ from mps_build.common import strict_yaml
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.recipe import catalogue as recipe_files
 from mps_build.host.host import Host, observe
-from mps_build.host.macos.metal import PROOF_MARK
+from mps_build.host.macos.xcode import PROOF_MARK
 from mps_build.host.probes.probers import RecordedProber
+from mps_build.host.probes.recording import recording_of
 from mps_build.host.probes.table import METAL_PROOF
-from mps_build.host.recordings.recording import recording_of
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import inspect
 

@@ -16,15 +16,13 @@ from macs import (
     hosts,
 )
 from mps_build.common.errors import HostError
-from mps_build.host.host import observe
+from mps_build.host.host import observe, xcode_toolchain
 from mps_build.host.macos.parsers import parse_probe
 from mps_build.host.macos.versions import is_beta_build
 from mps_build.host.probes.probers import RecordedProber
+from mps_build.host.probes.recording import RecordedProbe, Recording, recording_of
 from mps_build.host.probes.table import METAL_PROOF, PROBES, probes_for
-from mps_build.host.recordings.recording import RecordedProbe, Recording, recording_of
-from mps_build.host.requirements.buildability import buildability_of, unlocked_by
-from mps_build.host.requirements.inspect import blockers, inspect
-from mps_build.host.toolchain import xcode_toolchain
+from mps_build.host.requirements.inspect import blockers, buildability_of, inspect, unlocked_by
 from mps_build.wheel_build.planning import check_host
 
 

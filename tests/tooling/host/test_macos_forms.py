@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from macs import specimens
-from mps_build.host.macos.commands import calls_of
+from mps_build.host.macos.answers import calls_of
 from mps_build.host.macos.parsers import parse_probe
 
 DEVELOPER = "/Applications/Xcode.app/Contents/Developer"

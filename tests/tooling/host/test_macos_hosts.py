@@ -9,10 +9,10 @@ from macs import CLT, MAC, METAL_MISSING, PROVED, XCODE_26, answered, find_recip
 from mps_build.common.errors import UsageError
 from mps_build.host.host import observe
 from mps_build.host.macos.known_tool_errors import BY_ID, COMMANDS, KNOWN_TOOL_ERRORS
-from mps_build.host.macos.metal import PROOF_MARK
+from mps_build.host.macos.xcode import PROOF_MARK
 from mps_build.host.probes.probers import RecordedProber
+from mps_build.host.probes.recording import recording_of
 from mps_build.host.probes.table import METAL_PROOF
-from mps_build.host.recordings.recording import recording_of
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
 from mps_build.host.requirements.way import USUAL

@@ -17,13 +17,12 @@ from mps_build.cli import main
 from mps_build.common.errors import HostError
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.host.host import Host, observe
+from mps_build.host.host import Host, observe, xcode_toolchain
 from mps_build.host.probes import table
 from mps_build.host.probes.probers import LiveProber, RecordedProber, RecordingProber
 from mps_build.host.probes.table import LEAKS, METAL_PROOF, Probe
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.requirements.xcode import choose_xcode
-from mps_build.host.toolchain import xcode_toolchain
 from mps_build.wheel_build.planning import check_host
 from processes import LONGEST_SECONDS
 

@@ -15,8 +15,7 @@ from mps_build.cli import main
 from mps_build.common import strict_yaml
 from mps_build.common.errors import UsageError
 from mps_build.host.triage import explain, render
-from mps_build.host.triage.literals import may_match, required_literals
-from mps_build.host.triage.log import read_log
+from mps_build.host.triage.log import may_match, read_log, required_literals
 from mps_build.host.triage.rules import CAUSES, load_catalogue
 
 RECORDED = Path(__file__).parents[2] / "recorded"

@@ -11,9 +11,8 @@ from hostile_logs import COLLECTORS
 from mps_build.common import strict_yaml
 from mps_build.host.macos.known_tool_errors import BY_ID
 from mps_build.host.triage import Explained, WrittenBy, explain, judge, render, render_device_text
-from mps_build.host.triage.memory import memory_advice
-from mps_build.host.triage.neighbours import Neighbour, neighbours
-from mps_build.host.triage.rules import Catalogue, load_catalogue
+from mps_build.host.triage.device_texts import memory_advice
+from mps_build.host.triage.rules import Catalogue, Neighbour, load_catalogue, neighbours
 from pydantic import ValidationError
 from rows import for_each
 

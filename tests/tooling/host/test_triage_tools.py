@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 from mps_build.host.triage import explain
-from mps_build.host.triage.tools.ccache import parse_ccache
+from mps_build.host.triage.tools.caches import parse_ccache, parse_sccache
 from mps_build.host.triage.tools.ninja import FailedStep, parse_ninja, parse_ninja_log
-from mps_build.host.triage.tools.packing import parse_codesign_verify, parse_listdeps, parse_pip_wheel
-from mps_build.host.triage.tools.read import read_tool_output
-from mps_build.host.triage.tools.sccache import parse_sccache
+from mps_build.host.triage.tools.read import parse_codesign_verify, parse_listdeps, parse_pip_wheel, read_tool_output
 
 SCCACHE = """Compile requests   900
 Compile requests executed   812

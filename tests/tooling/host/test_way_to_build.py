@@ -10,7 +10,7 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.host.host import Host, observe
 from mps_build.host.macos.parsers import parse_probe
 from mps_build.host.probes.probers import RecordedProber
-from mps_build.host.recordings.recording import RecordedProbe, Recording
+from mps_build.host.probes.recording import RecordedProbe, Recording
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.requirements.way import way_to_build

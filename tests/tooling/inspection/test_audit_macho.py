@@ -11,14 +11,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mps_build.inspection.audit.contents import Contents, ContentsWatcher, hashers_for
-from mps_build.inspection.audit.load_commands import head_size, parse_macho
-from mps_build.inspection.audit.macho import name_kind
+from mps_build.inspection.audit.contents import Contents, ContentsWatcher, PageHasher, hashers_for
+from mps_build.inspection.audit.macho import head_size, name_kind, parse_macho
 from mps_build.inspection.audit.metallib import FunctionList, parse_header
-from mps_build.inspection.audit.ranges import PageHasher
 from mps_build.inspection.audit.signature import parse_signature
 from mps_build.inspection.audit.symbols import Exports, uleb128
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.limits import Malformed
 from small_wheels import COMMIT, Image, macho, metallib, signature, torch_cpu
 
 CPU = macho(torch_cpu())

@@ -20,7 +20,7 @@ from mps_build.common.wheels.download import fetch_wheel
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.audit import Audit, audit_wheel
 from mps_build.inspection.audit.archive import Member, read_archive
-from mps_build.inspection.audit.inflate import unpack
+from mps_build.inspection.audit.stream import unpack
 from small_wheels import record_of
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ import struct
 from dataclasses import dataclass
 
 import pytest
-from mps_build.inspection.audit.registrations import Registered, read_library
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.audit.symbols import Registered, read_library
+from mps_build.inspection.limits import Malformed
 
 CODE, STRINGS = 0x1000, 0x2000
 IMPL = b"__ZNR5torch7Library5_implEPKcONS_11CppFunctionENS_17_RegisterOrVerifyE"

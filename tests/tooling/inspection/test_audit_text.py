@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mps_build.common.wheels.naming import expand_tag, is_same_version, parse_wheel_name, release_of
-from mps_build.inspection.audit.metadata import parse_headers, parse_literals, parse_record
+from mps_build.inspection.audit.model import parse_headers, parse_literals, parse_record
 from mps_build.inspection.audit.releases import metal_sections_of, wanted_of
 
 

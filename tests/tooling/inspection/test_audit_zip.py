@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from mps_build.inspection.audit import audit_wheel
 from mps_build.inspection.audit.archive import read_archive
-from mps_build.inspection.audit.inflate import Damaged, unpack, unpack_whole
+from mps_build.inspection.audit.stream import Damaged, unpack, unpack_whole
 from small_wheels import add_member, torch_files, write_wheel
 
 FILES = {"a/one.py": b"one = 1\n" * 50, "a/two.bin": bytes(range(256)) * 8, "a/three.py": b"three = 3\n"}

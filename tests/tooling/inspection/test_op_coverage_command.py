@@ -15,8 +15,7 @@ from mps_build import cli
 from mps_build.commands.op_coverage import unpack_needed
 from mps_build.common.errors import SourceError
 from mps_build.common.records.device_record import Case, Record, Torch, write_record
-from mps_build.inspection.coverage.measured import measure
-from mps_build.inspection.coverage.rules import classify
+from mps_build.inspection.coverage.rules import classify, measure
 from mps_build.inspection.coverage.tree import NEEDED, facts_of_tree
 from small_records import RECORDED, operator, recorded
 

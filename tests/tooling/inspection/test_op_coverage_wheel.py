@@ -6,10 +6,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from mps_build.inspection.coverage.hand_registrations import read_registrations
-from mps_build.inspection.coverage.headers import read_headers
 from mps_build.inspection.coverage.rules import classify
-from mps_build.inspection.coverage.wheel import Compiled, facts_of_wheel
+from mps_build.inspection.coverage.tree import read_registrations
+from mps_build.inspection.coverage.wheel import Compiled, facts_of_wheel, read_headers
 from small_records import operator, statuses
 
 REGISTRATIONS = """

@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.limits import Malformed
 from mps_build.kernels.code.compiled import ARENA_BASE, ARENA_STEP, Code, Refused
 from mps_build.kernels.code.kernel import compile_kernel
 from mps_build.kernels.execution import closed as module

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import UsageError
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.limits import Malformed
 from mps_build.kernels.program.dtypes import DTYPES
 from mps_build.kernels.read.host_code import INLINE, HostCode, calls_of, read_host_code, read_installed_code
 from mps_build.kernels.read.library import parse_library

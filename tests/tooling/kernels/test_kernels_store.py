@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.limits import Malformed
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.execution.store import Store
 from mps_build.kernels.machine.link import Image

@@ -14,7 +14,7 @@ from git_history import repository
 from mps_build.cli import main
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.forms import as_yaml
-from mps_build.publish.fleet.regressions import Seen, decide, look_at_build, look_at_record
+from mps_build.publish.fleet import Seen, decide, look_at_build, look_at_record
 
 HERE = {"recipe": "nightly", "place": "macos-15", "run": "https://example.org/run/1"}
 

@@ -9,7 +9,7 @@ import pytest
 from http_servers import TAG, TORCH, publish, receipt, wheel
 from mps_build.cli import main
 from mps_build.common.wheels.wheel_file import matched_sets, read_wheel, read_wheels
-from mps_build.publish.index.retention import retain
+from mps_build.publish.index.state import retain
 
 
 def test_files_beside_the_wheels_are_published(wheelhouse: Path, tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ import pytest
 from http_servers import TAG, TORCH, publish, wheel
 from mps_build.cli import main
 from mps_build.common.wheels.wheel_file import matched_sets, read_wheel, read_wheels
-from mps_build.publish.index import place
-from mps_build.publish.index.site import write_site
+from mps_build.publish.index.site import held, write_site
 from mps_build.publish.index.state import State, after
 
 NAME = f"torch-{TORCH}-{TAG}.whl"
@@ -66,7 +65,7 @@ def check_next_run(folder: Path, sha256: str, where: str) -> None:
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The runs that nobody kills wait for no disk."""
-    monkeypatch.setattr(place, "_sync", lambda path: None)
+    monkeypatch.setattr("mps_build.publish.index.site._sync", lambda path: None)
 
 
 def environ() -> dict[str, str]:
@@ -157,7 +156,7 @@ def test_a_second_run_waits_and_sees_what_the_first_published(wheelhouse: Path, 
     wheel(other, "torch", TORCH, requires=("sympy",))  # the same name, other bytes
     argv = [sys.executable, "-m", "mps_build", "publish_index", str(other), "--output", str(site)]
     wheels = read_wheels(wheelhouse)
-    with place.held(site, on_wait=lambda text: None):
+    with held(site, on_wait=lambda text: None):
         second = subprocess.Popen(argv, env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert second.stdout is not None
         told = second.stdout.readline()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fleet_hosts import RUNNER, SCRIPTS, Mac
 from mps_build.common.process import Captured
-from mps_build.publish.fleet.trust import TRUSTED_EVENTS
+from mps_build.publish.fleet import TRUSTED_EVENTS
 
 
 def _put_hooks(mac: Mac) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mps_build.common.errors import HostError, UsageError
-from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
+from mps_build.publish.fleet import check_labels, check_ref, check_trust
 
 
 @pytest.mark.parametrize("event", ["pull_request", "pull_request_target", "workflow_run", ""])

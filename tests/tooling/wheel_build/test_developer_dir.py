@@ -15,9 +15,8 @@ from mps_build.common.errors import SourceError
 from mps_build.common.git import answer, git
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
-from mps_build.host.host import observe
+from mps_build.host.host import observe, use_xcode
 from mps_build.host.probes.probers import RecordedProber
-from mps_build.host.toolchain import use_xcode
 from mps_build.wheel_build.patches.file import read_patch
 from mps_build.wheel_build.patches.trial import scratch
 

@@ -18,8 +18,8 @@ from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import data_root, find_recipe, newest_stable
 from mps_build.common.reporting import Result
-from mps_build.host.recordings.adoption import adopt, expectation_of, faults_of, file_stem, recording_in
-from mps_build.host.recordings.recording import load_document
+from mps_build.host.adoption import adopt, expectation_of, faults_of, file_stem, recording_in
+from mps_build.host.probes.recording import load_document
 
 TASK = ("repository", 6)
 DOCUMENT = "recording:string expectation:string"

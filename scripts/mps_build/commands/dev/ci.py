@@ -33,10 +33,21 @@ from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.reporting import Result, job_summary
 from mps_build.common.scrubbing.scrubber import without_secrets
 from mps_build.common.workspace import work_folder
-from mps_build.publish.fleet.changed_recipes import changed_recipes
-from mps_build.publish.fleet.github import gh, json_object, step_outputs
-from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
-from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
+from mps_build.publish.fleet import (
+    LABEL,
+    Action,
+    Seen,
+    changed_recipes,
+    check_labels,
+    check_ref,
+    check_trust,
+    decide,
+    gh,
+    json_object,
+    look_at_build,
+    look_at_record,
+    step_outputs,
+)
 from mps_build.wheel_build.steps.prepare_source import resolve_ref
 
 TASK = ("repository", 7)

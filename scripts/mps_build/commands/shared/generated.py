@@ -20,9 +20,8 @@ from mps_build.common.recipe.catalogue import all_recipes, defaults_file
 from mps_build.common.recipe.forms import changes, model_schema, record, support_table, written_schema
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.device_record import Record
-from mps_build.host.recordings.recording import Recording
-from mps_build.host.triage.neighbours import neighbours
-from mps_build.host.triage.rules import CAUSES, load_catalogue
+from mps_build.host.probes.recording import Recording
+from mps_build.host.triage.rules import CAUSES, load_catalogue, neighbours
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules
 from mps_build.kernels.report.document import families_table

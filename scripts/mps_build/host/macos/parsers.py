@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import compilers, displays, hardware, metal, reports, resources, sysctl, tools, versions, xcode
-from .answers import Answer, Facts
-from .commands import Call, calls_of
-from .diagnosis import diagnose, noise_in
+from . import hardware, resources, versions, xcode
+from .answers import Answer, Call, Facts, calls_of
+from .known_tool_errors import diagnose, noise_in
 
 Parser = Callable[[Answer, Call], Facts]
 
@@ -83,7 +82,7 @@ def _is_document(calls: Sequence[Call]) -> bool:
 def _reader(call: Call) -> Parser | None:
     if re.fullmatch(r"python\d*(?:\.\d+)?t?", call.program):
         return _python
-    return _READERS.get(call.program) or (compilers.parse_clang if _is_clang(call.program) else None)
+    return _READERS.get(call.program) or (xcode.parse_clang if _is_clang(call.program) else None)
 
 
 def _is_clang(program: str) -> bool:
@@ -93,9 +92,9 @@ def _is_clang(program: str) -> bool:
 
 def _xcodebuild(answer: Answer, call: Call) -> Facts:
     if call.has("downloadComponent", "importComponent"):
-        return metal.parse_component_download(answer)
+        return xcode.parse_component_download(answer)
     if call.has("showComponent"):
-        return metal.parse_component(answer)
+        return xcode.parse_component(answer)
     if call.has("showsdks"):
         return xcode.parse_show_sdks(answer)
     if call.has("checkFirstLaunchStatus"):
@@ -128,8 +127,8 @@ def _xcrun(answer: Answer, call: Call) -> Facts:
 
 def _metal(answer: Answer, call: Call) -> Facts:
     if any(argument.startswith("-std=") for argument in call.arguments):
-        return metal.parse_metal_proof(answer)
-    return metal.parse_metal_version(answer) if call.has("version", "v") else {}
+        return xcode.parse_metal_proof(answer)
+    return xcode.parse_metal_version(answer) if call.has("version", "v") else {}
 
 
 def _sw_vers(answer: Answer, call: Call) -> Facts:
@@ -143,13 +142,13 @@ def _uname(answer: Answer, call: Call) -> Facts:
     option = next((argument for argument in call.arguments if argument in ("-r", "-v", "-p", "-s")), None)
     if option:
         return versions.parse_uname_value(answer, option)
-    return versions.parse_uname(answer) or tools.parse_linux_kernel(answer)
+    return versions.parse_uname(answer) or resources.parse_linux_kernel(answer)
 
 
 def _system_profiler(answer: Answer, call: Call) -> Facts:
     facts: Facts = {}
     if any("Displays" in argument for argument in call.arguments):
-        facts |= displays.parse_displays(answer, as_document=call.has("json", "xml"))
+        facts |= hardware.parse_displays(answer, as_document=call.has("json", "xml"))
     if any(argument in ("SPHardwareDataType", "SPSoftwareDataType") for argument in call.arguments):
         facts |= hardware.parse_hardware(answer)
     return facts
@@ -178,7 +177,7 @@ def _diskutil(answer: Answer, call: Call) -> Facts:
 def _python(answer: Answer, call: Call) -> Facts:
     words = " ".join(call.arguments)
     if "collect_env" in words:
-        return reports.parse_collect_env(answer)
+        return hardware.parse_collect_env(answer)
     if "mac_ver" in words:
         return versions.parse_mac_ver(answer)
     if "platform.machine" in words:
@@ -190,12 +189,12 @@ def _python(answer: Answer, call: Call) -> Facts:
 
 def _ls(answer: Answer, call: Call) -> Facts:
     if any(argument.rstrip("/").endswith("include") for argument in call.arguments):
-        return tools.parse_header_folders(answer)
+        return resources.parse_header_folders(answer)
     return xcode.parse_xcode_paths(answer)
 
 
 def _env(answer: Answer, call: Call) -> Facts:
-    return tools.parse_leaks(answer) or xcode.parse_variables(answer)
+    return resources.parse_leaks(answer) or xcode.parse_variables(answer)
 
 
 def _echo(answer: Answer, call: Call) -> Facts:
@@ -216,13 +215,13 @@ def _sniffed(answer: Answer) -> Facts:
     if "<key>ProductVersion</key>" in text or "<key>ProductBuildVersion</key>" in text:
         return versions.parse_system_plist(text)
     if "Chipset Model" in text or '"SPDisplaysDataType"' in text:
-        return displays.parse_displays(answer)
+        return hardware.parse_displays(answer)
     if '"bug_type"' in text or '"cpuType"' in text or '"os_version"' in text:
-        return reports.parse_ips(text)
+        return hardware.parse_ips(text)
     if "Code Type:" in text or "OS Version:" in text:
-        return reports.parse_crash_text(text)
+        return hardware.parse_crash_text(text)
     if "PyTorch version:" in text:
-        return reports.parse_collect_env(answer)
+        return hardware.parse_collect_env(answer)
     if "MemTotal:" in text:
         return resources.parse_meminfo(answer)
     if hardware.names_a_model(text):
@@ -238,19 +237,19 @@ _READERS: Mapping[str, Parser] = {
     "ls": _ls,
     "env": _env,
     "echo": _echo,
-    "git": lambda answer, call: tools.parse_tool_version(answer, "git") if call.has("version") else {},
-    "ccache": lambda answer, call: tools.parse_tool_version(answer, "ccache"),
-    "sccache": lambda answer, call: tools.parse_tool_version(answer, "sccache"),
-    "nproc": lambda answer, call: tools.parse_nproc(answer),
+    "git": lambda answer, call: resources.parse_tool_version(answer, "git") if call.has("version") else {},
+    "ccache": lambda answer, call: resources.parse_tool_version(answer, "ccache"),
+    "sccache": lambda answer, call: resources.parse_tool_version(answer, "sccache"),
+    "nproc": lambda answer, call: resources.parse_nproc(answer),
     "pkgutil": lambda answer, call: xcode.parse_receipt(answer),
     "metal": _metal,
-    "metallib": lambda answer, call: metal.parse_metallib_version(answer),
-    "ld": lambda answer, call: compilers.parse_ld(answer),
+    "metallib": lambda answer, call: xcode.parse_metallib_version(answer),
+    "ld": lambda answer, call: xcode.parse_ld(answer),
     "sw_vers": _sw_vers,
     "uname": _uname,
-    "sysctl": sysctl.parse_sysctl,
+    "sysctl": hardware.parse_sysctl,
     "system_profiler": _system_profiler,
-    "ioreg": lambda answer, call: displays.parse_ioreg(answer),
+    "ioreg": lambda answer, call: hardware.parse_ioreg(answer),
     "df": _df,
     "diskutil": _diskutil,
     "pmset": _pmset,

@@ -1,10 +1,11 @@
-"""What is left of disk, memory and power, and how hot it is."""
+"""What is left of disk, memory and power, how hot it is; what a build's helpers say: git, caches, variables."""
 
 from __future__ import annotations
 
 import re
 
 from .answers import Answer, Facts, first
+from .known_tool_errors import noise_in
 
 _UNITS = {"": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 
@@ -169,3 +170,39 @@ def parse_csrutil(answer: Answer) -> Facts:
         return {"sip": match.group(1)} if match.group(1) in ("enabled", "disabled") else {}
     switches = re.findall(r"^\s+(\S[^:\n]*):\s+(enabled|disabled)\s*$", answer.stdout[match.end() :], re.MULTILINE)
     return {"sip": "custom", "sip_off": [name for name, state in switches if state == "disabled"]}
+
+
+def parse_tool_version(answer: Answer, tool: str) -> Facts:
+    """Return `{tool: version}`, or None as its version where there is no such program."""
+    if noise_in(answer):
+        return {}  # what stands beside it matters more
+    if answer.exit == 127 or re.search(r"command not found|No such file or directory", answer.text):
+        return {tool: None}
+    version = first(rf"^\s*{tool}\s+(?:version\s+)?v?(\d+(?:\.\d+)+)", answer.text)
+    return {tool: version} if version else {}
+
+
+def parse_nproc(answer: Answer) -> Facts:
+    """Read `nproc` (or `getconf`): the number of cores."""
+    return {"cpu_cores": int(answer.last_line)} if answer.last_line.isdecimal() else {}
+
+
+def parse_linux_kernel(answer: Answer) -> Facts:
+    """Read `uname -a` of a Linux host: all we need is that it is one, and its architecture."""
+    match = re.search(r"^Linux\s.*?\b(x86_64|aarch64|arm64|i686|riscv64|ppc64le)\b", answer.stdout, re.MULTILINE)
+    return {"system": "Linux", "arch": match.group(1)} if match else {}
+
+
+def parse_leaks(answer: Answer) -> Facts:
+    """Read our own listing of variables (probe_table.LEAKS); without its last line it is not whole."""
+    if "variables: all listed" not in answer.stdout:
+        return {}
+    return {
+        "variables": re.findall(r"^\s*set: (\w+)\s*$", answer.stdout, re.MULTILINE),
+        "semicolons": re.findall(r"^\s*semicolon: (\w+)\s*$", answer.stdout, re.MULTILINE),
+    }
+
+
+def parse_header_folders(answer: Answer) -> Facts:
+    """Read the listing of folders whose headers a compiler takes by itself."""
+    return {"header_folders": re.findall(r"^\s*(/\S*/include)/?\s*$", answer.stdout, re.MULTILINE)}

@@ -1,11 +1,10 @@
-"""What Xcode's tools say of themselves: versions, directories, SDKs, receipts."""
+"""What Xcode's tools, its compilers and linkers, and the Metal compiler say of themselves."""
 
 from __future__ import annotations
 
 import re
 
-from .answers import Answer, Facts, first
-from .commands import Call
+from .answers import Answer, Call, Facts, first
 from .versions import is_beta_build
 
 # Builds that look like a seed's and were released all the same.
@@ -199,3 +198,103 @@ def _path(answer: Answer) -> str | None:
     """Return the last line that is a whole absolute path (a message that begins with a path goes on behind a colon)."""
     paths = [line.strip() for line in answer.stdout.splitlines() if re.match(r"\s*/[^:]*\S\s*$", line)]
     return paths[-1] if paths else None
+
+
+_CLANG = re.compile(r"(?:(Apple|Homebrew) )?(?:clang|LLVM) version (\d+(?:\.\d+)*)(?: \((clang-[\d.]*\d)\))?")
+_CONDA = re.compile(r"(?:mini|ana|micro|mamba)(?:conda|forge|mamba)|/conda|/envs/", re.IGNORECASE)
+
+
+def parse_clang(answer: Answer, call: Call | None = None) -> Facts:
+    """Read `clang --version` or `-v`: whose compiler, its version, its build."""
+    text = answer.text
+    match = next(
+        (match for match in _CLANG.finditer(text) if not re.search(r"LTO support using[^\n]*$", text[: match.start()])),
+        None,
+    )
+    if not match or match.group(0).startswith("LLVM"):
+        return {}
+    facts: Facts = {
+        "vendor": {"Apple": "apple", "Homebrew": "homebrew", None: "llvm"}[match.group(1)],
+        "clang_version": match.group(2),
+    }
+    if match.group(3):
+        facts["clang_build"] = match.group(3)
+    rest = text[match.end() :]
+    if target := first(r"^\s*Target:\s*(\S+)\s*$", rest):
+        facts["target"] = target
+    installed = first(r"^\s*InstalledDir:[ \t]*(/.*\S)\s*$", rest) or ""
+    triple = call is not None and re.match(r"arm64-apple-darwin[\d.]+-clang", call.program)
+    if facts["vendor"] == "llvm" and (triple or _CONDA.search(installed)):
+        facts["maybe_conda"] = True
+    return facts
+
+
+def parse_ld(answer: Answer) -> Facts:
+    """Read `ld -v`: Xcode 15.0 called its new linker `dyld`, later ones `ld`; `ld64` is the one before."""
+    match = re.search(r"PROGRAM:(\S+)\s+PROJECT:(ld64|ld|dyld)-(\d+(?:\.\d+)*)", answer.text)
+    if not match:
+        return {}
+    program, project, version = match.groups()
+    linker = "ld_classic" if program == "ld-classic" else "ld64" if project == "ld64" else "ld_prime"
+    facts: Facts = {"linker": linker, "ld_version": version}
+    if classic := first(r"will use ld-classic for:[ \t]*(\S.*)$", answer.text):
+        facts["classic_for"] = classic.split()
+    return facts
+
+
+# What our own probe prints behind each language standard that compiled (probe_table.METAL_PROOF).
+_USELESS = frozenset({"uninstalled", "notInstalled", "installedUpdateAvailable"})
+PROOF_MARK = "mps-build compiled"
+
+
+def parse_metal_version(answer: Answer) -> Facts:
+    """Read `metal --version` (stdout) or `metal -v` (stderr); only a compiler that runs prints this."""
+    match = re.search(r"Apple (?:metal|LLVM) version ([\d.]*\d) \(metalfe-([\d.]*\d)\)", answer.text)
+    if not match:
+        return {}
+    facts: Facts = {"metal_version": match.group(1), "metalfe": match.group(2)}
+    if target := first(r"^\s*Target:\s*(\S+)\s*$", answer.text):
+        facts["target"] = target
+    if installed := first(r"^\s*InstalledDir:\s*(/.*\S)\s*$", answer.text):
+        facts |= whereabouts(installed)
+    return facts
+
+
+def parse_metallib_version(answer: Answer) -> Facts:
+    """Read `metallib --version`: the linker's and the front end's version."""
+    match = re.search(r"AIR-LLD ([\d.]*\d) \(metalfe-([\d.]*\d)\)", answer.text)
+    return {"metallib_version": match.group(1), "metalfe": match.group(2)} if match else {}
+
+
+def parse_component(answer: Answer) -> Facts:
+    """Read `-showComponent MetalToolchain`: a status proves no compiler, but some disprove one."""
+    status = first(r"^\s*Status:\s*(\w+)\s*$", answer.text)
+    if not status:
+        return {}
+    facts: Facts = {"status": status, "usable": False if status in _USELESS else None}
+    if build := first(r"^\s*Build Version:\s*(\w+)\s*$", answer.text):
+        facts["build"] = build
+    if identifier := first(r"^\s*Toolchain Identifier:\s*(\S+)\s*$", answer.text):
+        facts["toolchain_identifier"] = identifier
+    if mount := first(r"MetalToolchain-v(\d+(?:\.\d+)*)\.", answer.text):
+        facts["mount_version"] = mount
+    if status == "uninstalled":
+        facts["error"] = "metal_toolchain_missing"
+    return facts
+
+
+def parse_component_download(answer: Answer) -> Facts:
+    """Read `-downloadComponent`: "Done downloading" does not prove a compiler; our own time limit is not an answer."""
+    if match := re.search(r"Done downloading: Metal Toolchain (\w+)", answer.text):
+        return {"done": True, "build": match.group(1)}
+    began = "Beginning asset download" in answer.text
+    if answer.exit in (124, 137) and began:
+        return {"done": False, "error": "metal_download_stalled"}
+    return {}
+
+
+def parse_metal_proof(answer: Answer) -> Facts:
+    """Return the language standards that compiled in our own probe; none only if the compiler itself refused them."""
+    standards = re.findall(rf"^\s*{PROOF_MARK} metal(\d\.\d)\s*$", answer.stdout, re.MULTILINE)
+    refused = re.search(r"invalid value 'metal\d\.\d' in '-std=", answer.text)
+    return {"metal_standards": standards} if standards or refused else {}

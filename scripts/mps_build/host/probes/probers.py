@@ -1,18 +1,21 @@
-"""Who answers probes: this machine, a recorded one, or this machine while it is being recorded."""
+"""Who answers probes (this machine, a recorded one, this machine while it is recorded), and each answer as facts."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from mps_build.common.process import Captured, Command, capture, neutral_environ
 
-from ..recordings.recording import Recording, load_recording
+from ..macos.answers import Call, calls_of
+from ..macos.parsers import parse_probe
+from .recording import Recording, load_recording
 from .table import Probe, argv_key, probes_for
 
 # What a program answered, and the variables that were set for it alone.
@@ -131,3 +134,38 @@ class RecordedProber:
             )
             for probe in self.recording.probes
         )
+
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One probe's answer as facts, with the text it came from; without an answer in time there is no fact."""
+
+    argv: tuple[str, ...]
+    facts: Facts
+    text: str
+    calls: tuple[Call, ...]
+
+
+def observations(prober: Prober) -> tuple[Observation, ...]:
+    """Return every answer that a prober has, as facts."""
+    rows = []
+    for answer, env in prober.answers():
+        if answer.timed_out:
+            facts: Facts = {"timed_out": True}
+        else:
+            facts = parse_probe(answer.argv, answer.stdout, answer.stderr, answer.exit, env)
+        words = [f"{name}={value}" for name, value in env.items()] + list(answer.argv)
+        text = "\n".join(part.strip() for part in (answer.stdout, answer.stderr) if part.strip())
+        rows.append(Observation(argv=answer.argv, facts=facts, text=text, calls=calls_of(words)))
+    return tuple(rows)
+
+
+def values(rows: tuple[Observation, ...], key: str, *programs: str) -> Iterator[Any]:
+    """Yield each value that an answer gives for a key, of certain programs if named."""
+    for row in rows:
+        asked = not programs or any(call.program in programs for call in row.calls)
+        if asked and row.facts.get(key) is not None:
+            yield row.facts[key]

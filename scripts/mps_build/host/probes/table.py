@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..macos.metal import PROOF_MARK
+from ..macos.xcode import PROOF_MARK
 
 # Compiles three lines of Metal at the two language standards that PyTorch's own probe asks for, in a folder of its own.
 METAL_PROOF = (

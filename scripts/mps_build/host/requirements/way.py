@@ -12,8 +12,7 @@ from mps_build.common.recipe.model import Recipe
 from ..host import Host
 from ..macos.known_tool_errors import ACCEPT_LICENSE, DOWNLOAD_METAL, FIRST_LAUNCH, INSTALL_CLT
 from .findings import Finding
-from .metal import XCODE_LINK
-from .xcode import MISSION_XCODE, choose_xcode, suits
+from .xcode import MISSION_XCODE, XCODE_LINK, choose_xcode, suits
 
 # Where the pages of Apple, and the fixes of our tables, take an Xcode to be.
 USUAL = "/Applications/Xcode.app/Contents/Developer"

@@ -1,6 +1,7 @@
 """What a crashing, hanging or failing MPS process wrote, to a category and a verdict.
 
-Pure, and without torch: `nox -s triage` uses it on files, the device suite's driver on its children.
+Pure, and without torch: `nox -s triage` uses it on files, the device suite's driver on its children. A device out of
+memory is answered by the numbers of its own message; the text also says which Mac and which torch it is of.
 """
 
 from __future__ import annotations
@@ -18,11 +19,92 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...common import strict_yaml
 from ...common.known_issues import highest_floor_behind
 from ...common.logs.text import clean_lines, squeeze
-from .literals import may_match
-from .log import read_log
-from .memory import memory_advice, size_of
-from .printed import Printed, read_printed
+from .log import may_match, read_log
 from .rules import load_catalogue
+
+_POWERS = {"K": 10, "M": 20, "G": 30, "T": 40}
+_UNITS: dict[str, int] = {"bytes": 1, "B": 1} | {
+    f"{at}{unit}": 2**power for at, power in _POWERS.items() for unit in ("B", "iB")
+}
+# A limit this low is a small Mac's, or somebody's own ratio.
+_SMALL = 4 * 2**30
+
+
+def size_of(text: object) -> float | None:
+    """Return the bytes of a size as torch prints it; None for what is none.
+
+    >>> size_of("1.50 KB"), size_of("2.00 GiB"), size_of("many"), size_of("1.2.3 GB")
+    (1536.0, 2147483648.0, None, None)
+    """
+    number, _, unit = str(text).partition(" ")
+    try:
+        return float(number) * _UNITS[unit]
+    except (KeyError, ValueError):
+        return None
+
+
+def memory_advice(detail: Mapping[str, object]) -> str | None:
+    """Return what the numbers of the message advise: allocated, other, max_allowed, tried; None if they say nothing.
+
+    `allocated` is what torch's tensors hold, `other` what the process holds on the device beside them.
+    """
+    allocated, other = size_of(detail.get("allocated")), size_of(detail.get("other", "0 bytes"))
+    allowed, tried = size_of(detail.get("max_allowed")), size_of(detail.get("tried"))
+    if allocated is None or other is None or allowed is None or tried is None:
+        return None
+    limit = f"the limit of {detail['max_allowed']}"
+    if tried > allowed:
+        return f"this one tensor wants {detail['tried']}, more than {limit}: a smaller shape, or the work in parts"
+    if allocated + other + tried <= allowed:
+        return f"by these numbers there is room under {limit}: the system refused; close other programs, try again"
+    if other > allocated:
+        return (
+            f"{detail['other']} of {limit} lie outside of tensors, which hold {detail['allocated']}: compiled graphs, "
+            "one for each new shape, or another library on the GPU; pad inputs to few shapes, a newer torch, "
+            "torch.mps.empty_cache(); a smaller batch alone hardly helps"
+        )
+    if allowed < _SMALL:
+        return (
+            f"{limit} is small: a Mac with little memory, or PYTORCH_MPS_HIGH_WATERMARK_RATIO was lowered; a smaller "
+            "model or batch, float16, close other programs"
+        )
+    return (
+        f"tensors hold {detail['allocated']} of {limit}: a smaller batch or model, float16, torch.no_grad() where "
+        "nothing is trained; PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 only trades the error for swapping"
+    )
+
+
+_MACOS = re.compile(
+    r"\b(?:ProductVersion: ?|OS: macOS |macOS: |macOS-(?=[\d.]{1,15}-(?:arm64|x86_64)))(\d{1,2}(?:\.\d{1,3}){0,3})"
+)
+_TORCH = re.compile(r"\bPyTorch version: (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)|\btorch==(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)")
+# What a program that was linked to an old SDK is told, whatever the macOS is.
+_COMPATIBILITY = "10.16"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """Facts as printed; None: the text does not tell. `rosetta`: Intel code, on a Mac with Apple silicon."""
+
+    macos: str | None = None
+    torch: str | None = None
+    intel: bool = False
+    rosetta: bool = False
+
+
+def read_printed(prose: str) -> Printed:
+    """Return what a text (of one line, white space squeezed) tells of its host."""
+    found = (match[1] for match in _MACOS.finditer(prose))
+    torch = _TORCH.search(prose)
+    macros = load_catalogue()
+    intel = bool(macros.compiled("<intel_python>").search(prose))
+    return Printed(
+        macos=next((version for version in found if version != _COMPATIBILITY), None),
+        torch=(torch[1] or torch[2]) if torch else None,
+        intel=intel,
+        rosetta=intel and bool(macros.compiled("<apple_silicon>").search(prose)),
+    )
+
 
 TABLE = Path(__file__).with_name("device_texts.yaml")
 Verdict = Literal["case", "device", "ours_not", "noise", "stop", "unknown"]

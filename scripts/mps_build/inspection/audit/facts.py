@@ -1,25 +1,25 @@
-"""Reads a wheel's facts: names and headers in a few milliseconds, everything else in one pass over the data."""
+"""Reads a wheel's facts: names and headers in a few milliseconds, everything else in one pass over the data.
+
+An installed package has the same facts, read where pip has put the files.
+"""
 
 from __future__ import annotations
 
 import binascii
 import gc
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from mps_build.common.files import open_regular
+from mps_build.common.files import open_regular, read_text
 from mps_build.common.reporting import Reporter
-from mps_build.common.wheels.naming import parse_wheel_name
+from mps_build.common.wheels.naming import WheelName, parse_wheel_name
 
-from ..malformed import Malformed
-from .archive import Archive, Member, read_archive
-from .contents import ContentsWatcher, hashers_for
-from .inflate import Damaged
-from .limits import (
+from ..limits import (
     MOST_ALL_COMMAND_BYTES,
     MOST_ALL_KEPT_BYTES,
     MOST_BINARIES,
@@ -28,15 +28,14 @@ from .limits import (
     MOST_LEAKS,
     MOST_RECORD_BYTES,
     MOST_TEXT_BYTES,
+    Malformed,
 )
-from .load_commands import head_size, parse_macho
-from .macho import COMPILED, name_kind
-from .metadata import Headers, RecordRow, parse_headers, parse_literals, parse_record
-from .model import BinaryFacts, WheelFacts
-from .ranges import Allowance
+from .archive import STORED, Archive, Member, read_archive
+from .contents import Allowance, ContentsWatcher, hashers_for
+from .macho import COMPILED, head_size, name_kind, parse_macho
+from .model import BinaryFacts, Headers, RecordRow, WheelFacts, parse_headers, parse_literals, parse_record
 from .releases import TORCH_CPU
-from .sources import Source, ZipSource
-from .stream import Passed, Watcher, Wish, pass_over
+from .stream import Damaged, FolderSource, Passed, Source, Watcher, Wish, ZipSource, pass_over
 
 FIRST_HEAD_BYTES = 1 << 15
 # A fat header is Java's class header too, so that it only counts under a library's name.
@@ -281,3 +280,64 @@ def _record_mismatches(record: Iterable[RecordRow], archive: Archive, passed: Pa
         elif size != str(sizes[path]):
             mismatches[path] = f"RECORD says {size or 'no'} bytes, there are {sizes[path]}"
     return mismatches
+
+
+def collect_installed(root: Path, info: str, *, quick: bool, reporter: Reporter) -> WheelFacts:
+    """Return the facts of the package whose `.dist-info` folder `info` lies in `root`.
+
+    Only what RECORD lists is looked at: site-packages is shared.
+    """
+    members = tuple(_members(root, info))
+    facts = WheelFacts(
+        file=str(root / info),
+        size=sum(member.size for member in members),
+        name=_name(root, info),
+        archive=Archive(members=members, faults=(), is_readable=True),
+        modes={member.name: member.mode for member in members},
+        is_installed=True,
+    )
+    source = FolderSource(root)
+    facts = read_heads(source, facts)
+    return facts if quick else read_all(source, facts, reporter, keep_strings=False)
+
+
+def _members(root: Path, info: str) -> list[Member]:
+    try:
+        rows = parse_record(_text(root / info / "RECORD", MOST_RECORD_BYTES))
+    except (OSError, ValueError):
+        return []  # R1 tells it
+    members = []
+    for path in dict.fromkeys(row.path for row in rows):
+        # Scripts lie beside site-packages (`../../../bin/torchrun`) and are the installer's.
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+            continue
+        try:
+            status = (root / path).stat()
+        except (OSError, ValueError):
+            continue  # R3 tells it
+        if not stat.S_ISREG(status.st_mode):
+            continue  # a pipe would be waited for
+        members.append(Member(path, status.st_size, status.st_size, 0, STORED, status.st_mode, 0))
+    return members
+
+
+def _text(path: Path, most_bytes: int) -> str:
+    """Return a text file, "" if it is larger than any of its name is: `read_heads` tells it."""
+    return read_text(path) if path.stat().st_size <= most_bytes else ""
+
+
+def _name(root: Path, info: str) -> WheelName | None:
+    """Return the name that the wheel must have had."""
+    try:
+        metadata = parse_headers(_text(root / info / "METADATA", MOST_TEXT_BYTES))
+        wheel = parse_headers(_text(root / info / "WHEEL", MOST_TEXT_BYTES))
+    except (OSError, UnicodeDecodeError):
+        return None
+    tags, build = wheel.get("tag", ()), wheel.get("build", ())
+    names, versions = metadata.get("name", ("",)), metadata.get("version", ("",))
+    if not tags:
+        return None
+    python, abi, _ = [*tags[0].split("-"), "", ""][:3]
+    platforms = ".".join(dict.fromkeys(tag.rpartition("-")[2] for tag in tags))
+    parts = [names[0].replace("-", "_"), versions[0], *build[:1], python, abi, platforms]
+    return parse_wheel_name("-".join(parts) + ".whl")

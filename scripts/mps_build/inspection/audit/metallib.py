@@ -9,8 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from ..malformed import Malformed
-from .limits import MOST_FUNCTIONS
+from ..limits import MOST_FUNCTIONS, Malformed
 
 HEADER = struct.Struct("<4s3H2B2H9Q")
 _SIZE = struct.Struct("<I")

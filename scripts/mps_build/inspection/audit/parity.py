@@ -16,13 +16,13 @@ from typing import Any
 from ...common.errors import UsageError
 from ...common.reporting import Reporter
 from ...common.stopping import budget_of
-from ..malformed import Malformed
+from ..limits import Malformed
 from .contents import Metallib
 from .facts import collect_facts
 from .macho import format_version
 from .model import WheelFacts
 from .releases import TORCH_CPU
-from .rules.metal import section_names
+from .rules.torch import section_names
 from .verdict import cpu_seconds
 
 MOST_NAMES = 200

@@ -1,14 +1,23 @@
-"""What a torch release must hold, by its version (evidence: the 18 official wheels of 1.12 to 2.15)."""
+"""What a torch release must hold, by its version (evidence: the 18 official wheels of 1.12 to 2.15).
+
+The findings that official wheels of old releases are known for are data, in official_exceptions.yaml.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
 
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from mps_build.common import strict_yaml
 from mps_build.common.wheels.naming import normalise, release_of
 
-from .model import Expectation
+from .model import Expectation, Finding
 
 Version = tuple[int, ...]
 TORCH_CPU = "torch/lib/libtorch_cpu.dylib"
@@ -97,3 +106,45 @@ def _least_sdk(release: Version, metal: Mapping[str, Version], asked: Expectatio
     if "metal_40" in metal and not asked.without_metal4 and not asked.allow_jit_shaders:
         return (26, 0)
     return (13, 3) if release >= (2, 2) else (12, 3)
+
+
+Minor = Annotated[str, StringConstraints(pattern=r"^\d+\.\d+$")]
+
+
+class OfficialException(BaseModel):
+    """One defect that was shipped: in which releases, by which rule, where, and how it shows (patterns)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    releases: tuple[Minor, ...] = Field(min_length=1)
+    rule: str
+    member: str | None = None
+    evidence: str
+    reason: str
+
+
+class OfficialExceptions(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    exceptions: tuple[OfficialException, ...]
+
+
+def load_exceptions() -> tuple[OfficialException, ...]:
+    """Return the named exceptions."""
+    path = Path(__file__).with_name("official_exceptions.yaml")
+    return strict_yaml.load(path, OfficialExceptions).exceptions
+
+
+def find_exception(
+    exceptions: tuple[OfficialException, ...], finding: Finding, release: tuple[int, ...]
+) -> OfficialException | None:
+    """Return the exception that this finding of this release is known by."""
+    minor = ".".join(map(str, release[:2]))
+    for exception in exceptions:
+        if minor in exception.releases and exception.rule == finding.rule:
+            is_there = exception.member is None or fnmatchcase(finding.member or "", exception.member)
+            if is_there and fnmatchcase(finding.evidence, exception.evidence):
+                return exception
+    return None

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..malformed import Malformed
+from ..limits import Malformed
 
 EMBEDDED_SIGNATURE, CODE_DIRECTORY = 0xFADE0CC0, 0xFADE0C02
 MOST_BLOBS = 64

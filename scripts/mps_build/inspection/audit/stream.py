@@ -1,25 +1,246 @@
-"""One pass over all members, in two threads that meet seldom.
-
-Inflating and hashing both leave the interpreter's lock, but taking it up again costs more than a small
-member does. So one thread inflates and hashes the large members (libtorch_cpu.dylib of torch 2.15 has 422 MB)
-and hands on what somebody wants to look at, in large pieces; the other looks at those, and takes the 13 000
-small members whole while there are none. Only pieces are held.
-"""
+"""Members' data, from a wheel file or an installed package's folder: unpacked, and read in one pass by two threads."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import queue
 import threading
+import zlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from .archive import Member
-from .inflate import Damaged
-from .sources import Source
+from mps_build.common.files import is_machines, named, open_regular
+
+from .archive import STORED, Member
+
+_engine: Any = zlib  # two modules with the same functions
+try:
+    from isal import isal_zlib
+
+    _engine = isal_zlib
+except ImportError:
+    pass
+
+# Pieces large enough that two threads hand them over some 60 times and not 2000.
+IN_BYTES, OUT_BYTES = 1 << 21, 1 << 23
+
+
+class Damaged(Exception):
+    """A member's data is not what the directory says."""
+
+
+def unpack(descriptor: int, member: Member) -> Iterator[bytes]:
+    """Yield the member's data in pieces of at most 8 MiB.
+
+    Raises:
+        Damaged: after the last good piece, if the data is cut off, longer than declared, or has another CRC.
+    """
+    crc = seen = 0
+    for piece in _stored(descriptor, member) if member.method == STORED else _deflated(descriptor, member):
+        seen += len(piece)
+        if seen > member.size:
+            raise Damaged(f"holds more than the {member.size} bytes it says")
+        crc = _engine.crc32(piece, crc)
+        yield piece
+    if seen != member.size:
+        raise Damaged(f"holds {seen} bytes and says {member.size}")
+    if crc != member.crc:
+        raise Damaged(f"has CRC {crc:08x} and says {member.crc:08x}")
+
+
+def unpack_whole(descriptor: int, member: Member) -> bytes:
+    """Return a small member's data at once.
+
+    Raises:
+        Damaged: as `unpack`.
+    """
+    return unpack_packed(os.pread(descriptor, member.packed, member.data_offset), member)
+
+
+def unpack_packed(packed: bytes, member: Member) -> bytes:
+    """Return a small member's data, given what of it lies in the archive.
+
+    Raises:
+        Damaged: as `unpack`.
+    """
+    if member.method == STORED:
+        data = packed
+    else:
+        inflater = _engine.decompressobj(-zlib.MAX_WBITS)
+        try:
+            data = inflater.decompress(packed, member.size + 1)
+        except _engine.error as error:
+            raise Damaged(f"cannot be inflated: {error}") from error
+        if not inflater.eof or inflater.unused_data:
+            raise Damaged("is a deflate stream that ends elsewhere than the directory says")
+    if len(data) != member.size:
+        raise Damaged(f"holds {len(data)} bytes and says {member.size}")
+    if (crc := _engine.crc32(data)) != member.crc:
+        raise Damaged(f"has CRC {crc:08x} and says {member.crc:08x}")
+    return data
+
+
+def unpack_head(descriptor: int, member: Member, size: int) -> bytes:
+    """Return the first `size` bytes, or all there are; the CRC is not looked at.
+
+    Raises:
+        Damaged: the data cannot be inflated that far.
+    """
+    head = bytearray()
+    for piece in _stored(descriptor, member) if member.method == STORED else _deflated(descriptor, member, size):
+        head += piece
+        if len(head) >= size:
+            break
+    return bytes(head[:size])
+
+
+def _stored(descriptor: int, member: Member) -> Iterator[bytes]:
+    at, end = member.data_offset, member.data_offset + member.packed
+    while at < end:
+        piece = os.pread(descriptor, min(OUT_BYTES, end - at), at)
+        if not piece:
+            raise Damaged("is cut off")
+        yield piece
+        at += len(piece)
+
+
+def _deflated(descriptor: int, member: Member, out_bytes: int = OUT_BYTES) -> Iterator[bytes]:
+    inflater = _engine.decompressobj(-zlib.MAX_WBITS)
+    at, end = member.data_offset, member.data_offset + member.packed
+    pending = b""
+    while not inflater.eof:
+        if not pending and at < end:
+            pending = os.pread(descriptor, min(IN_BYTES, end - at), at)
+            at += len(pending)
+        try:
+            # Also with nothing left to give: what did not fit in the last piece may still be inside.
+            piece = inflater.decompress(pending, out_bytes)
+        except _engine.error as error:
+            raise Damaged(f"cannot be inflated: {error}") from error
+        if not piece and not pending:
+            raise Damaged("is a deflate stream that is cut off")
+        pending = inflater.unconsumed_tail
+        if piece:
+            yield piece
+    if inflater.unused_data or at != end:
+        raise Damaged("is a deflate stream that ends before its packed data")
+
+
+MOST_TOGETHER_BYTES = 8 << 20
+
+
+class Source(Protocol):
+    """Gives members' data; `head` and `pieces` raise Damaged where they cannot, `few` yields it."""
+
+    def head(self, member: Member, size: int) -> bytes:
+        """Return the first `size` bytes of a member, or all if it is shorter.
+
+        Raises:
+            Damaged: it cannot be read.
+        """
+
+    def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]:
+        """Yield whole small members; one that is damaged is yielded as its error."""
+
+    def pieces(self, member: Member) -> Iterator[bytes]:
+        """Yield a member's data, piece by piece.
+
+        Raises:
+            Damaged: it cannot be read to its end.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ZipSource:
+    """The open file of a wheel."""
+
+    descriptor: int
+
+    def head(self, member: Member, size: int) -> bytes:
+        """Return the first bytes of a member, inflated.
+
+        Raises:
+            Damaged: its data cannot be inflated.
+        """
+        return unpack_head(self.descriptor, member, size)
+
+    def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]:
+        """Yield the data of small members; neighbours, as they mostly are, are read in one go."""
+        begin = min(member.data_offset for member in members)
+        end = max(member.data_offset + member.packed for member in members)
+        together = os.pread(self.descriptor, end - begin, begin) if end - begin <= MOST_TOGETHER_BYTES else None
+        for member in members:
+            at = member.data_offset - begin
+            try:
+                if together is None:
+                    yield member, unpack_whole(self.descriptor, member)
+                else:
+                    yield member, unpack_packed(together[at : at + member.packed], member)
+            except Damaged as damage:
+                yield member, damage
+
+    def pieces(self, member: Member) -> Iterator[bytes]:
+        """Yield a member's inflated data; size and CRC are checked at the end.
+
+        Raises:
+            Damaged: it is cut off, or does not have the size or CRC that the directory says.
+        """
+        return unpack(self.descriptor, member)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSource:
+    """The folder (site-packages) that members' names are relative to."""
+
+    root: Path
+
+    def head(self, member: Member, size: int) -> bytes:
+        """Return the first bytes of an installed file.
+
+        Raises:
+            Damaged: it cannot be read.
+        """
+        return self._read(member, size)
+
+    def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]:
+        """Yield whole installed files; one that cannot be read is yielded as its error."""
+        for member in members:
+            try:
+                yield member, self._read(member, -1)
+            except Damaged as damage:
+                yield member, damage
+
+    def pieces(self, member: Member) -> Iterator[bytes]:
+        """Yield an installed file's data.
+
+        Raises:
+            Damaged: it cannot be read.
+        """
+        path = self.root / member.name
+        try:
+            with named(path), open_regular(path) as file:
+                while piece := file.read(OUT_BYTES):
+                    yield piece
+        except OSError as error:
+            if is_machines(error):  # says nothing of the wheel
+                raise
+            raise Damaged(f"cannot be read: {error.strerror}") from error
+
+    def _read(self, member: Member, size: int) -> bytes:
+        path = self.root / member.name
+        try:
+            with named(path), open_regular(path) as file:
+                return file.read(size)
+        except OSError as error:
+            if is_machines(error):  # says nothing of the wheel
+                raise
+            raise Damaged(f"cannot be read: {error.strerror}") from error
+
 
 LARGE_BYTES = 1 << 18
 QUEUE_LENGTH = 6

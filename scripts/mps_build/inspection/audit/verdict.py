@@ -9,13 +9,13 @@ from ...common.errors import UsageError
 from ...common.files import fault_of, named, open_regular
 from ...common.reporting import Reporter, SilentReporter
 from ...common.stopping import budget_of
-from .describe import describe_facts
+from ..limits import BYTES_A_SECOND, CPU_SECONDS, MOST_UNPACKED_BYTES
 from .facts import collect_facts, collector_paused
-from .limits import BYTES_A_SECOND, CPU_SECONDS, MOST_UNPACKED_BYTES
 from .model import Audit, Expectation, Finding, Profile, WheelFacts
 from .releases import TORCH_CPU, Wanted, wanted_of
+from .render import describe_facts
 from .rules import apply_rules
-from .rules.metal import section_names
+from .rules.torch import section_names
 
 
 def audit_wheel(
@@ -53,7 +53,7 @@ def audit_installed(
     reporter: Reporter | None = None,
 ) -> Audit:
     """Return the verdict on the package whose `.dist-info` folder `info` lies in `root`."""
-    from .installed import collect_installed
+    from .facts import collect_installed
 
     facts = collect_installed(root, info, quick=quick, reporter=reporter or SilentReporter())
     return judge(facts, profile=profile, expectation=expectation, quick=quick)
@@ -99,7 +99,7 @@ def kind_of(facts: WheelFacts, wanted: Wanted) -> str:
 
 def _excuse(findings: tuple[Finding, ...], release: tuple[int, ...]) -> tuple[Finding, ...]:
     # Read here, not above: the reader of YAML costs more than a quick audit.
-    from .exceptions import find_exception, load_exceptions
+    from .releases import find_exception, load_exceptions
 
     exceptions = load_exceptions()
 

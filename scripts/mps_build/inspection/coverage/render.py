@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from ...common.page import section, table
 from ...common.plain_text import in_html
-from .measured import Measured
 from .model import Facts
 from .rules import (
     ALWAYS,
@@ -20,6 +19,7 @@ from .rules import (
     STATUSES,
     Change,
     Counts,
+    Measured,
     Row,
     count,
     gaps,

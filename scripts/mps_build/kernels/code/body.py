@@ -10,7 +10,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from .text import NAME, ModuleText, split_top
 
 _LOCAL = r'%(?:"[^"]*"|[\w.$-]+)'

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ...common.errors import BuildEnvironmentError
 from ...common.interpreters import line_that_adds
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 
 OLDEST = (0, 50)
 NOT_UTF8 = "the bitcode holds a name or a text that is not UTF-8"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from ..read.metadata import Metadata, parse_metadata
 from . import compiler
 from .addresses import address_digest, inlined, narrow_addresses

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from ..program.launch import WrongBinding
 from . import sandbox
 from .frames import as_json, read_frame, write_frame

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from ..code.compiled import Code, Refused, Variable
 from ..code.compiler import Processor
 from ..machine.checks import RunCheck

@@ -15,12 +15,10 @@ from pathlib import Path
 
 from ...common.errors import UsageError
 from ...inspection.audit.archive import Member, read_archive
-from ...inspection.audit.inflate import Damaged
-from ...inspection.audit.load_commands import head_size, parse_macho
-from ...inspection.audit.macho import Section, name_kind
-from ...inspection.audit.sources import FolderSource, Source, ZipSource
+from ...inspection.audit.macho import Section, head_size, name_kind, parse_macho
+from ...inspection.audit.stream import Damaged, FolderSource, Source, ZipSource
 from ...inspection.audit.symbols import NLIST_SIZE
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from .wheel import HEAD_BYTES, cut, files_of
 
 LIBRARY = "libtorch_cpu.dylib"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...inspection.audit.metallib import parse_header
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 
 _TABLE = struct.Struct("<9Q")
 _TABLE_OFFSET = 16

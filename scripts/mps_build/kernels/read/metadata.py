@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...inspection.malformed import Malformed
+from ...inspection.limits import Malformed
 from ..program.dtypes import DTYPES
 
 # Where the runtime keeps each built-in argument, in 32-bit words (runtime.h has the same table), and its components.

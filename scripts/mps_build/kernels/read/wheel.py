@@ -8,11 +8,9 @@ from pathlib import Path
 
 from ...common.errors import UsageError
 from ...inspection.audit.archive import STORED, Member, read_archive
-from ...inspection.audit.inflate import Damaged
-from ...inspection.audit.load_commands import head_size, parse_macho
-from ...inspection.audit.macho import Section, name_kind
-from ...inspection.audit.sources import FolderSource, Source, ZipSource
-from ...inspection.malformed import Malformed
+from ...inspection.audit.macho import Section, head_size, name_kind, parse_macho
+from ...inspection.audit.stream import Damaged, FolderSource, Source, ZipSource
+from ...inspection.limits import Malformed
 from .library import Library, parse_library
 
 

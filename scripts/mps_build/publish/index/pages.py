@@ -1,10 +1,13 @@
-"""The pages of an index, as text: PEP 503 (HTML), PEP 691 (JSON), PEP 658 (metadata beside the wheel)."""
+"""The pages of an index, as text: PEP 503 (HTML), PEP 691 (JSON), PEP 658 (metadata beside the wheel).
+
+And what a user writes to install one set: for pip, for uv's project file, and for conda's environment file.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import quote
 
 from packaging.version import Version
@@ -14,7 +17,48 @@ from mps_build.common.page import content_policy, section, table, whole_page
 from mps_build.common.plain_text import in_html
 from mps_build.common.wheels.wheel_file import BILL, MatchedSet, WheelFile
 
-from .install_lines import conda_lines, pip_lines, uv_lines
+INDEX = "mps-build"
+MAC = "sys_platform == 'darwin' and platform_machine == 'arm64'"
+
+
+def pip_lines(address: str) -> str:
+    """Return the two commands; `address` is the set's folder, with a slash at its end.
+
+    >>> print(pip_lines("https://example.org/sets/torch-2.6.0-cp312/"), end="")
+    pip install --no-deps --index-url https://example.org/sets/torch-2.6.0-cp312/simple/ \
+-r https://example.org/sets/torch-2.6.0-cp312/requirements.txt
+    pip install -r https://example.org/sets/torch-2.6.0-cp312/dependencies.txt
+    """
+    return (
+        f"pip install --no-deps --index-url {address}simple/ -r {address}requirements.txt\n"
+        f"pip install -r {address}dependencies.txt\n"
+    )
+
+
+def uv_lines(matched: MatchedSet, address: str) -> str:
+    """Return the lines of a pyproject.toml: an explicit index serves nothing but what is given to it.
+
+    Elsewhere than on Apple silicon the same project takes the official wheels, from the usual index:
+    https://docs.astral.sh/uv/concepts/projects/dependencies/#multiple-sources
+    """
+    pins = "".join(f'    "{each.name}=={each.version}; {MAC}",\n' for each in matched.wheels)
+    sources = "".join(f'{each.name} = [{{ index = "{INDEX}", marker = "{MAC}" }}]\n' for each in matched.wheels)
+    return (
+        f"[project]\ndependencies = [\n{pins}]\n\n"
+        f'[[tool.uv.index]]\nname = "{INDEX}"\nurl = "{address}simple/"\nexplicit = true\n\n'
+        f"[tool.uv.sources]\n{sources}"
+    )
+
+
+def conda_lines(matched: MatchedSet, wheel_address: Callable[[WheelFile], str]) -> str:
+    """Return an environment.yml whose pip section names each wheel by address and hash.
+
+    pip holds an index of conda's pip section for everything it installs, so no index is named there.
+    """
+    python = matched.torch.interpreter.removeprefix("cp")
+    rows = "".join(f'      - "{each.name} @ {wheel_address(each)}#sha256={each.sha256}"\n' for each in matched.wheels)
+    return f"dependencies:\n  - python={python[0]}.{python[1:].rstrip('t')}\n  - pip\n  - pip:\n{rows}"
+
 
 SET_ADDRESS, SITE_ADDRESS = "{SET}/", "{SITE}/"
 _SHEET = ":root { color-scheme: light dark } a { overflow-wrap: anywhere }"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
-from mps_build.inspection.audit.linked_names import Import, read_linked_names
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.audit.symbols import Import, read_linked_names
+from mps_build.inspection.limits import Malformed
 
 from .table import Row, find_row
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from mps_build.common.process import Command, capture, watched
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.limits import Malformed
 
 from ...kernels.code.compiled import Code, Refused
 from ...kernels.code.compiler import Processor, translator_version

@@ -9,13 +9,14 @@ from typing import Any
 
 from mps_build.common.errors import DeviceUnusable, Regressed, UsageError
 from mps_build.common.records.benchmark import BAD, Flag, Row
-from mps_build.host.probes.observation import observations, values
-from mps_build.host.probes.probers import LiveProber
+from mps_build.host.probes.probers import LiveProber, observations, values
 from mps_build.host.probes.table import probes_for
 
 from ..verdict import Judged, not_exercised
 from .measuring import Measured
 
+# benchmarks/device/device_benchmark/workloads.py has the rows themselves, and needs torch to say which: a test compares
+# the two.
 _MODELS = ("resnet50", "vgg16", "decoder", "bert")
 _KERNELS = ("matmul", "matmul_bf16", "conv", "attention", "layer_norm")
 _COPIES = tuple(f"copy_{way}_{size}" for size in ("4kB", "1MB", "256MB") for way in ("in", "out"))

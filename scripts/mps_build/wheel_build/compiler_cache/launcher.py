@@ -11,9 +11,8 @@ from pathlib import Path
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, capture
-from mps_build.host.triage.tools.ccache import parse_ccache
+from mps_build.host.triage.tools.caches import parse_ccache, parse_sccache
 from mps_build.host.triage.tools.ninja import parse_ninja_log
-from mps_build.host.triage.tools.sccache import parse_sccache
 
 # PyTorch sets C and CXX by itself; without OBJC and OBJCXX no `.mm` ever hits.
 LANGUAGES = ("C", "CXX", "OBJC", "OBJCXX")

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..limits import MOST_EVIDENCE, MOST_FINDINGS
+from ...limits import MOST_EVIDENCE, MOST_FINDINGS
 from ..model import Finding, WheelFacts
 from ..releases import Wanted
-from . import archives, binaries, libraries, metal, names, torch
+from . import archives, binaries, names, torch
 from .rule import Rule
 
 ALL: tuple[Rule, ...] = (
     *archives.RULES,
     *names.RULES,
     *binaries.RULES,
-    *libraries.RULES,
     *torch.RULES,
-    *metal.RULES,
 )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ..metadata import TRUSTED_HASHES
-from ..model import Level, WheelFacts
+from ..model import TRUSTED_HASHES, Level, WheelFacts
 from ..releases import Wanted
 from .rule import Hit, rule
 

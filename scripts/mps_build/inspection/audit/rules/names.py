@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mps_build.common.wheels.naming import count_tags, expand_tag, is_same_version, normalise
 
-from ..limits import MOST_TAGS
+from ...limits import MOST_TAGS
 from ..macho import format_version
 from ..model import WheelFacts
 from ..releases import Wanted

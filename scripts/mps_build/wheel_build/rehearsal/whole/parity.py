@@ -11,13 +11,12 @@ from typing import Any, Literal
 
 from mps_build.common.errors import UsageError
 from mps_build.common.wheels.wheel_file import UnsoundWheel, open_wheel
-from mps_build.inspection.audit.linked_names import LinkedNames, read_linked_names
 from mps_build.inspection.audit.macho import format_version
-from mps_build.inspection.audit.registrations import Library, read_library
 from mps_build.inspection.audit.releases import TORCH_CPU
+from mps_build.inspection.audit.symbols import Library, LinkedNames, read_library, read_linked_names
 from mps_build.inspection.coverage.rules import classify
 from mps_build.inspection.coverage.wheel import Compiled, facts_of_wheel
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.limits import Malformed
 
 _CLASS = "_OBJC_CLASS_$_"
 _MOST_BYTES = 1 << 30  # of one library; libtorch_cpu has 200 MB

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import UsageError
-from mps_build.inspection.audit.linked_names import Import, read_linked_names
-from mps_build.inspection.malformed import Malformed
+from mps_build.inspection.audit.symbols import Import, read_linked_names
+from mps_build.inspection.limits import Malformed
 from mps_build.wheel_build.rehearsal.whole.comparing import parity_page
 from mps_build.wheel_build.rehearsal.whole.parity import (
     REASONS,

@@ -1,10 +1,16 @@
-"""The budget of one wheel: what an audit reads of it at most. Behind each number, what torch 2.15.0 has.
+"""The error of every reader of foreign bytes, and the budget of one wheel: what an audit reads of it at most.
 
-A wheel that goes beyond one of them is rejected with what was too much (Z1, A1, M5, R1, T2). They hold the
-time of the worst wheel below ten seconds and its memory below 1 GB; `CPU_SECONDS` is the net below them.
+Behind each number, what torch 2.15.0 has. A wheel that goes beyond one of them is rejected with what was too much (Z1,
+A1, M5, R1, T2). They hold the time of the worst wheel below ten seconds and its memory below 1 GB; `CPU_SECONDS` is the
+net below them.
 """
 
 from __future__ import annotations
+
+
+class Malformed(Exception):
+    """The bytes are not the structure they claim to be."""
+
 
 # The archive.
 MOST_MEMBERS = 65_000  # 13 062

@@ -1,1 +1,0 @@
-"""Recorded hosts: written, scrubbed, replayed, filed among the tests."""

@@ -1,1 +1,0 @@
-"""The fleet: what building and testing on many Macs costs, who may use them, and what a workflow learns."""

@@ -94,7 +94,7 @@ def _one_process(
         out = Path(home) / "answers.jsonl"
         environ = {**os.environ, WAY: way, OUT: str(out)}
         places = [str(root / test) for test in tests]
-        # Later options win: the caller's may stand in a file of settings.
+        # Later options win: the caller's may come from a file of settings.
         argv = [
             sys.executable,
             "-m",

@@ -39,7 +39,7 @@ Buffers &buffers() {
   static auto *all = new Buffers;
   return *all;
 }
-std::atomic<size_t> over_host{0}, freed_early{0}; // the same numbers, asked without the lock
+std::atomic<size_t> over_host{0}, freed_early{0}; // the same numbers, read without the lock
 using Lock = std::lock_guard<std::mutex>;
 void enter(const void *buffer, Range range) {
   Lock held(buffers().lock);

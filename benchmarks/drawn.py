@@ -3,7 +3,7 @@
     nox -s benchmark -- drawn --python PYTHON_WITH_TORCH [--write]
     nox -s benchmark -- drawn --rows FILE.json... [--write]       # what tests/sensitivity/judging.py wrote with --json
 
-Asked are, at three seeds of the drawn cases, the catalogue (a regression check: cases were written after many of its
+Judged are, at three seeds of the drawn cases, the catalogue (a regression check: cases were written after many of its
 reports) and a fresh sample, drawn by a seed after the last change (out of sample). False alarms: `false_alarms`. The
 Python needs torch, numpy, pytest and expecttest (the group `sensitivity`).
 """
@@ -68,17 +68,17 @@ def figures_of(runs: list[dict[str, Any]]) -> dict[str, tuple[list[float], str, 
     """Return (values, unit, what they are of) of each figure: a value for each seed."""
     found: dict[str, tuple[list[float], str, str]] = {}
     for name in dict.fromkeys(name for run in runs for name in run["sets"]):
-        told = [run["sets"][name] for run in runs if name in run["sets"]]
+        results = [run["sets"][name] for run in runs if name in run["sets"]]
         short = name.partition(":")[0]
-        for place in dict.fromkeys(place for one in told for place in one["points"]):
-            points = [one["points"][place] for one in told if place in one["points"]]
+        for place in dict.fromkeys(place for one in results for place in one["points"]):
+            points = [one["points"][place] for one in results if place in one["points"]]
             figure = {"default": f"suite.{short}_caught", "quick": f"suite.{short}_quick_caught"}
             at = f"{', '.join(str(one['cases']) for one in points)} cases, CPU s {[one['cpu_s'] for one in points]}"
             low, high = (edge(one["interval"][at_end] for one in points) for edge, at_end in ((min, 0), (max, 1)))
             found[figure.get(place, f"suite.{short}_caught.{place}")] = (
                 [one["share"] for one in points],
                 "share",
-                f"n {told[0]['faults']} ({name}); Wilson 95 % {low} to {high}; {at}",
+                f"n {results[0]['faults']} ({name}); Wilson 95 % {low} to {high}; {at}",
             )
     points = [next(iter(run["sets"].values()))["points"] for run in runs]
     for place in ("default", "quick") if points else ():

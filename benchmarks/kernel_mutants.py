@@ -26,8 +26,8 @@ from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.code.kernel import compile_kernel
 from mps_build.kernels.execution.pool import Task, examine_all
 from mps_build.kernels.execution.servers import servers
-from mps_build.kernels.execution.setting import Setting
 from mps_build.kernels.execution.verify_all import FOUND
+from mps_build.kernels.execution.worker import Setting
 from mps_build.kernels.families.shared.contracts import (
     Case,
     Kernel,

@@ -1,4 +1,4 @@
-"""pytest's side of the device suite: the options, each case as an item, and what is told of it."""
+"""pytest's side of the device suite: the options, each case as an item, and what is said of it."""
 
 from __future__ import annotations
 
@@ -62,9 +62,21 @@ class CaseItem(pytest.Item):
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         """Tell what is wrong; where, if that is in the case: the lines of pytest and of the comparison say nothing."""
-        told = isinstance(excinfo.value, Mismatch) and excinfo.value.__cause__ is None
+        says_it_all = isinstance(excinfo.value, Mismatch) and excinfo.value.__cause__ is None
         excinfo.traceback = excinfo.traceback.cut(path=self.path).cut(path=states.__file__)
-        return excinfo.getrepr(style="value" if told else "short")
+        return excinfo.getrepr(style="value" if says_it_all else "short")
+
+
+class _Nothing(pytest.File):
+    """A file of which the options choose no case: it is not imported."""
+
+    def collect(self) -> Any:
+        return []
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> Any:
+    left_out = parent.config.device_run.selection.leaves_out(module_path)
+    return _Nothing.from_parent(parent, path=module_path) if left_out else None
 
 
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
@@ -83,7 +95,7 @@ def pytest_configure(config: Any) -> None:
 
 
 class _Imports:
-    """Says of each file that it cannot be imported: the other files' cases are asked all the same."""
+    """Says of each file that it cannot be imported: the other files' cases are run all the same."""
 
     def __init__(self, log: OutcomeLog) -> None:
         self._log = log

@@ -28,8 +28,8 @@ UNABLE = {
     "models-gru-step": "as models-lstm-step",
     "smoke-save-and-load-both-ways": "it registers no way to load a storage",
 }
-# What is asked here: smoke, the transformers, the models, by how their ids begin.
-ASKED = ("smoke-", "82707-", "models-")
+# What is run here: smoke, the transformers, the models, by how their ids begin.
+QUERIES = ("smoke-", "82707-", "models-")
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +58,18 @@ def bench(around: Any = None) -> Bench:
     return Bench(torch.device(NAME), around=around)
 
 
-@pytest.mark.parametrize("prefix", ASKED)
+@pytest.mark.parametrize("prefix", QUERIES)
 def test_a_healthy_second_device_raises_no_alarm(prefix: str, controls: Any) -> None:
     failed = {}
-    asked = [case for case in core_cases() if case.id.startswith(prefix) and case.id not in UNABLE]
-    for case in asked:
+    cases = [case for case in core_cases() if case.id.startswith(prefix) and case.id not in UNABLE]
+    for case in cases:
         try:
             run_case(case, bench())
         except Exception as wrong:
             failed[case.id] = f"{type(wrong).__name__}: {wrong}"
 
-    assert asked and failed == {}
-    assert sum(controls.take_fallbacks().values()) > len(asked), "the device was not used"
+    assert cases and failed == {}
+    assert sum(controls.take_fallbacks().values()) > len(cases), "the device was not used"
 
 
 def test_operands_on_two_devices_are_refused_and_a_device_that_takes_them_is_noticed(

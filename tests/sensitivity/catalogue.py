@@ -30,8 +30,8 @@ def load_faults() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in FILES:
         faults = importlib.import_module(f"faults.{path.stem}").faults
-        if twice := sorted(set(faults.makers) & set(found)):
-            raise ValueError(f"{path.name}: {', '.join(twice)} stands in another file too")
+        if double := sorted(set(faults.makers) & set(found)):
+            raise ValueError(f"{path.name}: {', '.join(double)} stands in another file too")
         found.update(dict.fromkeys(faults.makers, faults))
     return found
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 
 import torch
 
-from suite_in_process import Suite, asking, core, drawn_case
+from suite_in_process import Suite, core, drawn_case, requested
 
 from engine.cases import Case  # isort: skip
 from engine.selection import quick_cases  # isort: skip
 from engine import sampler  # isort: skip
-from engine.estimate import measured_seconds  # isort: skip
+from engine.estimate import measured as cost_of  # isort: skip
 from engine.keys import Dispatched  # isort: skip
 import operators  # isort: skip
 import transforms  # isort: skip
@@ -38,7 +38,7 @@ class Part:
 
 
 def measured(suite: Suite, *, timed: bool) -> dict[str, Part]:
-    """Return what each layer takes: every case is asked for its keys, and `timed` once before, for its seconds."""
+    """Return what each layer takes: every case is run for its keys, and `timed` once before, for its seconds."""
     found: dict[str, Part] = {}
     by_file: dict[str, list[Case]] = {}
     for file, case in core():
@@ -68,7 +68,7 @@ def by_transformation(seed: int = 0) -> dict[str, tuple[int, float]]:
     suite.keep_nothing()
     keys: set[object] = set()
     found: dict[str, tuple[int, float]] = {}
-    for name in (name for name, file in asking(seed).ids.items() if file == "drawn"):
+    for name in (name for name, file in requested(seed).ids.items() if file == "drawn"):
         watched = Dispatched()
         suite.ask(drawn_case(name), watched.watching)
         way = sampler.Case.of(name).transformation
@@ -84,7 +84,7 @@ def main() -> int:
     suite = Suite()
     begun = time.process_time()
     drawn = sampler.chosen(sampler.Sampler(operators.described(), transforms.known()), cases=6_000, most_keys=10_000)
-    each = measured_seconds([one.case for one in drawn], time.process_time)
+    each = cost_of([one.case for one in drawn], torch.device("cpu"), time.process_time).case
     print(f"a drawn case: {each * 1000:.1f} ms ({time.process_time() - begun:.1f} CPU s to know)")
     print("layer          cases  keys  CPU s  drawn cases a case  quick cases  quick keys")
     for layer, part in measured(suite, timed=True).items():

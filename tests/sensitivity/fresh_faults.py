@@ -4,8 +4,8 @@ python tests/sensitivity/fresh_faults.py --seed 1 [--count 100]
 
 A draw takes a mechanism, an operator, one of its overloads that public calls dispatch, and a place in its schema, each
 evenly. It counts where a witness exists that has nothing to do with the suite: a call that PyTorch's own samples (op_db
-of torch.testing) dispatch, changed until it meets the mechanism's condition, which the CPU answers twice alike and the
-fault otherwise. Else the next is drawn.
+of torch.testing) dispatch, changed until it meets the mechanism's condition, which the CPU answers alike two times and
+the fault otherwise. Else the next is drawn.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def _first_of(fault: Fault, func: Any, call: Call) -> Call:
 
 
 def _repeats(func: Any, call: Call) -> bool:
-    """Whether the CPU takes a call and answers it twice with the same bits."""
+    """Whether the CPU takes a call and answers it two times with the same bits."""
     answers = []
     for _ in range(2):
         targets = written(func, call)

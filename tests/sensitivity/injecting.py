@@ -23,7 +23,7 @@ class Faults:
     def __init__(self) -> None:
         self.hits: dict[str, int] = {}
         self.makers: dict[str, Maker] = {}
-        self.told: dict[str, str] = {}
+        self.effects: dict[str, str] = {}
         self.places: dict[str, tuple[Any, ...]] = {}
 
     def dispatched(self, *operators: str, aborts: str = "") -> Callable[[Fault], Maker]:
@@ -105,7 +105,7 @@ class Faults:
         if name in self.makers:
             raise ValueError(f"two faults are called {name}")
         self.makers[name], self.places[name] = maker, places
-        self.told[name] = (fault.__doc__ or "").strip().partition("\n")[0]
+        self.effects[name] = (fault.__doc__ or "").strip().partition("\n")[0]
         return maker
 
 
@@ -136,7 +136,7 @@ def _aborting(fault: Fault, text: str) -> Fault:
 
 
 def crash(hit: Callable[[], None], text: str) -> Any:
-    """Stand in for an abort of the process; the driver sees both as a case that did not end well."""
+    """Play an abort of the process; the driver sees both as a case that did not end well."""
     hit()
     raise RuntimeError(text)
 
@@ -146,7 +146,7 @@ class Aborted(BaseException):
 
 
 def abort(hit: Callable[[], None], text: str) -> Any:
-    """Stand in for an abort where the healthy operator refuses too, so that an error would be the right answer."""
+    """Play an abort where the healthy operator refuses too, so that an error would be the right answer."""
     hit()
     raise Aborted(text)
 

@@ -2,7 +2,7 @@
 
 python tests/sensitivity/judging.py [--faults catalogue,fresh:SEED:COUNT] [--seed 0] [--keys 20000] [--only PART,...]
 
-The cases are asked in one order: those of --quick, what the default asks besides, further drawn ones up to --keys. A
+The cases are run in one order: those of --quick, what the default has besides, further drawn ones up to --keys. A
 fault is caught by the first case that fails under it and passes without. So one pass gives what --quick, the default
 and every other budget catch: the curve. Keys are counted as they are dispatched; seconds are those of a pass without
 faults.
@@ -29,7 +29,7 @@ from torch.overrides import TorchFunctionMode
 import fresh_faults
 from catalogue import ENTRIES, fault_of, keep_caught, load_faults
 from mutants.judge import wilson
-from suite_in_process import Asking, Suite, asking, core_cases, drawn_case
+from suite_in_process import Request, Suite, core_cases, drawn_case, requested
 
 from engine.cases import Case  # isort: skip
 from engine.states import Refused  # isort: skip
@@ -82,11 +82,11 @@ def _of_catalogue() -> Iterator[Injected]:
         )
 
 
-def cases_of(asked: Asking) -> list[Case]:
-    """Return the cases that the CPU can be asked, in order; one that it cannot leaves its place to what skips it."""
+def cases_of(request: Request) -> list[Case]:
+    """Return the cases that the CPU can run, in order; one that it cannot leaves its place to what skips it."""
     core = {case.id: case for case in core_cases()}
-    skipped = {name for name, file in asked.ids.items() if file != "drawn" and name not in core}
-    return [_skipping(name) if name in skipped else core.get(name) or drawn_case(name) for name in asked.ids]
+    skipped = {name for name, file in request.ids.items() if file != "drawn" and name not in core}
+    return [_skipping(name) if name in skipped else core.get(name) or drawn_case(name) for name in request.ids]
 
 
 def _skipping(name: str) -> Case:
@@ -101,7 +101,7 @@ class Pass:
 
     Attributes:
         seconds, keys: before each case and after the last. Seconds are those of a plain run: what watching costs is
-            known from every tenth case, which is asked again without it.
+            known from every tenth case, which is run again without it.
         alarms: cases that failed.
     """
 
@@ -113,9 +113,9 @@ class Pass:
         watched, again, plain = [], 0.0, 0.0
         for number, case in enumerate(cases):
             met, called = Dispatched(), Called()
-            asked = suite.ask(case, functools.partial(_both, called, met))
-            watched.append(asked.seconds)
-            if asked.failure is not None:
+            outcome = suite.ask(case, functools.partial(_both, called, met))
+            watched.append(outcome.seconds)
+            if outcome.failure is not None:
                 # A few answer otherwise under any dispatch mode (conjugated views, autocast): they judge no fault.
                 plain_failure = suite.ask(case).failure
                 self.alarms += [f"{case.id}: {plain_failure[:200]}"] if plain_failure else []
@@ -158,7 +158,7 @@ def _both(called: Called, met: Dispatched) -> Iterator[None]:
 
 
 def judge(suite: Suite, fault: Injected, cases: Sequence[Case]) -> dict[str, Any]:
-    """Return the verdict on one fault, asked in a forked process: some faults end it, and that is noticed too."""
+    """Return the verdict on one fault, tested in a forked process: some faults end it, and that is noticed too."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if child == 0:
@@ -174,17 +174,17 @@ def judge(suite: Suite, fault: Injected, cases: Sequence[Case]) -> dict[str, Any
         case, text, hits = "a crash", "", 1
     os.waitpid(child, 0)
     verdict = "caught" if case else "missed" if hits else "not reached"
-    told = {"fault": fault.name, "kind": fault.kind, "verdict": verdict, "case": case, "text": text}
-    return {**told, "hits": hits, "asked": len(cases)}
+    facts = {"fault": fault.name, "kind": fault.kind, "verdict": verdict, "case": case, "text": text}
+    return {**facts, "hits": hits, "cases": len(cases)}
 
 
 def first_catch(suite: Suite, fault: Injected, cases: Iterable[Case]) -> Any:
     """Return the first case that fails because a fault did harm in it, or None."""
     for case in cases:
         before = fault.hits()
-        asked = suite.ask(case, fault.maker)
-        if asked.failure and fault.hits() > before and not _is_its_own(asked.failure, fault.name):
-            return asked
+        outcome = suite.ask(case, fault.maker)
+        if outcome.failure and fault.hits() > before and not _is_its_own(outcome.failure, fault.name):
+            return outcome
     return None
 
 
@@ -194,10 +194,10 @@ def _is_its_own(failure: str, name: str) -> bool:
 
 
 class Judge:
-    """Cases that were asked once without a fault, and any faults that they are then asked with."""
+    """Cases that were run once without a fault, and any faults that they are then run with."""
 
-    def __init__(self, asked: Asking, say: Callable[[str], None] = functools.partial(print, flush=True)) -> None:
-        self._suite, self._cases, self._asked, self._say = Suite(()), cases_of(asked), asked, say
+    def __init__(self, request: Request, say: Callable[[str], None] = functools.partial(print, flush=True)) -> None:
+        self._suite, self._cases, self._request, self._say = Suite(()), cases_of(request), request, say
         self.done = Pass(self._suite, self._cases)
         say(f"{len(self._cases)} cases, {self.done.seconds[-1]:.1f} CPU s, {self.done.keys[-1]} keys dispatched")
         gc.freeze()  # a fork that walks what is kept copies it
@@ -213,10 +213,10 @@ class Judge:
             row = judge(self._suite, fault, cases)
             row["rank"] = number_of.get(row["case"], 0 if row["case"] else None)
             rows.append(row)
-            self._say(json.dumps({key: row[key] for key in ("fault", "kind", "verdict", "case", "rank", "asked")}))
+            self._say(json.dumps({key: row[key] for key in ("fault", "kind", "verdict", "case", "rank", "cases")}))
         keys = self.done.keys
         at = {str(most): _last_within(keys, most) for most in POINTS if most <= keys[-1]}
-        counts = {"quick": self._asked.quick, "default": self._asked.default, **at}
+        counts = {"quick": self._request.quick, "default": self._request.default, **at}
         return {
             "faults": len(rows),
             "points": {name: point(rows, self.done, count) for name, count in counts.items()},
@@ -261,22 +261,22 @@ def main() -> None:
     if not all(sets.values()):
         parser.error(f"no fault's name holds {given.only}")
     torch.set_num_threads(1)
-    judge_of_all = Judge(asking(given.seed, given.keys))
+    judge_of_all = Judge(requested(given.seed, given.keys))
     found = {
         "seed": given.seed,
         "alarms": judge_of_all.done.alarms,
         "sets": {name: judge_of_all.judged(faults) for name, faults in sets.items()},
     }
-    for name, told in found["sets"].items():
+    for name, result in found["sets"].items():
         for verdict in ("missed", "not reached"):
-            rows = [row for row in told["rows"] if row["verdict"] == verdict]
+            rows = [row for row in result["rows"] if row["verdict"] == verdict]
             print(f"{name}, {verdict}: {len(rows)}", *(row["fault"] for row in rows), sep="\n  ")
-        for place, figures in told["points"].items():
+        for place, figures in result["points"].items():
             print(name, place, figures)
     if given.keep and not given.only and "catalogue" in found["sets"]:
-        told = found["sets"]["catalogue"]
-        places = told["points"]["default"]["cases"]
-        keep_caught(row["fault"] for row in told["rows"] if row["rank"] is not None and row["rank"] < places)
+        result = found["sets"]["catalogue"]
+        places = result["points"]["default"]["cases"]
+        keep_caught(row["fault"] for row in result["rows"] if row["rank"] is not None and row["rank"] < places)
     if given.json:
         given.json.write_text(json.dumps(found) + "\n", encoding="utf-8")
 

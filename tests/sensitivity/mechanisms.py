@@ -147,7 +147,7 @@ def _all(make: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any, Call, D
     return provoke
 
 
-# How tensors are laid out and cut.
+# How tensors lie and are cut.
 
 
 def _permuted(x: torch.Tensor) -> torch.Tensor | None:

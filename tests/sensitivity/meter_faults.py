@@ -93,7 +93,7 @@ class WrongMatmul(TorchDispatchMode):
 
 
 class WrongLater(TorchDispatchMode):
-    """A matrix product that is right until it has been asked for often."""
+    """A matrix product that is right until it has been computed often."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))

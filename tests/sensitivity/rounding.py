@@ -55,7 +55,7 @@ class RoundsOtherwise(TorchDispatchMode):
         kwargs = kwargs or {}
         schema = func._schema
         name = schema.name.split("::")[1].rstrip("_").removeprefix("_foreach_")
-        self._unrounded = _wider(func, args, kwargs) if name in ONCE and "foreach" not in schema.name else None
+        self._unrounded = _unrounded_of(func, args, kwargs) if name in ONCE and "foreach" not in schema.name else None
         answer = func(*args, **kwargs)
         if name in ("linalg_vector_norm", "norm") and len(args) > 1 and args[1] in (float("inf"), float("-inf")):
             return answer  # the largest of them, or the least
@@ -100,7 +100,7 @@ class RoundsOtherwise(TorchDispatchMode):
         return self._noise[key]
 
 
-def _wider(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
+def _unrounded_of(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
     """Return what an operation gives of the same numbers in float64; None where nothing is to be said of it."""
     floating = [one for one in args if _is_computed(one)]
     if not floating or any(one.dtype == torch.float64 for one in floating):

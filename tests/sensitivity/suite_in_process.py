@@ -1,4 +1,4 @@
-"""The device suite in one process: its cases asked under hundreds of faults, the references computed once."""
+"""The device suite in one process: its cases run under hundreds of faults, the references computed once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FIRST = ("smoke", "regressions")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Outcome:
     """What came of one case: why it failed (None: it passed), how long it took on one CPU."""
 
     case: Case
@@ -45,7 +45,7 @@ class Asked:
 
 
 class Suite:
-    """Cases asked on the CPU as the device under test: those of the core, or of some of its layers."""
+    """Cases run on the CPU as the device under test: those of the core, or of some of its layers."""
 
     def __init__(self, layers: Iterable[str] | None = None, *, device: torch.device | None = None) -> None:
         self.device = device or torch.device("cpu")
@@ -59,11 +59,11 @@ class Suite:
         reference.KEPT = {}
 
     def keep_nothing(self) -> None:
-        """Keep no reference: every case is asked once."""
+        """Keep no reference: every case is run once."""
         self._references = References()
         reference.KEPT = None
 
-    def ask(self, case: Case, maker: FaultMaker | None = None) -> Asked:
+    def ask(self, case: Case, maker: FaultMaker | None = None) -> Outcome:
         """Return what comes of a case under a fault."""
         begun = time.process_time()
         failure: str | None = None
@@ -75,14 +75,14 @@ class Suite:
             raise
         except BaseException as raised:
             failure = f"{type(raised).__name__}: {raised}"
-        return Asked(case, failure, time.process_time() - begun)
+        return Outcome(case, failure, time.process_time() - begun)
 
-    def first_failure(self, cases: Iterable[Case], maker: FaultMaker) -> Asked | None:
+    def first_failure(self, cases: Iterable[Case], maker: FaultMaker) -> Outcome | None:
         """Return the first case that fails under the fault, or None."""
         for case in cases:
-            asked = self.ask(case, maker)
-            if asked.failure is not None:
-                return asked
+            outcome = self.ask(case, maker)
+            if outcome.failure is not None:
+                return outcome
         return None
 
 
@@ -101,7 +101,7 @@ def core(layers: Iterable[str] | None = None) -> list[tuple[str, Case]]:
 
 
 def core_cases(layers: Iterable[str] | None = None) -> list[Case]:
-    """Return the cases of `core` that the CPU can be asked."""
+    """Return the cases of `core` that the CPU can run."""
     here = torch.device("cpu")
     return [case for _, case in core(layers) if why_not_here(case, device=here, full=False) is None]
 
@@ -136,8 +136,8 @@ def drawn_case(text: str) -> Case:
 
 
 @dataclass(frozen=True)
-class Asking:
-    """Ids in the order in which they are asked, each with its file (drawn ones: "drawn").
+class Request:
+    """Ids in the order in which they are run, each with its file (drawn ones: "drawn").
 
     Attributes:
         quick, default: how many of the first are of --quick, and of a run without options.
@@ -148,8 +148,8 @@ class Asking:
     default: int
 
 
-def asking(seed: int = 0, keys: int = 0) -> Asking:
-    """Return what a run asks: the cases of --quick, what the default asks besides, and drawn ones up to `keys`."""
+def requested(seed: int = 0, keys: int = 0) -> Request:
+    """Return what a run asks: the cases of --quick, what the default has besides, and drawn ones up to `keys`."""
     ids = {case.id: file for file, case in core() if is_quick(file, case)}
     ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed, quick=True))), "drawn"))
     quick = len(ids)
@@ -158,7 +158,7 @@ def asking(seed: int = 0, keys: int = 0) -> Asking:
     default = len(ids)
     if keys:
         ids.update(dict.fromkeys(drawn_ids(budget_of(_options(seed, keys=keys))), "drawn"))
-    return Asking(ids, quick, default)
+    return Request(ids, quick, default)
 
 
 def is_quick(file: str, case: Case) -> bool:

@@ -74,7 +74,7 @@ def test_a_device_is_right_by_its_own_lists(cuda: dict[str, Any], monkeypatch: p
         run_case(CASE, Bench(CPU, around=lambda: AsOn("linalg_matrix_norm", "normalize", "exp", "abs")))
 
 
-def test_a_wider_answer_has_the_bound_of_what_it_was_computed_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broader_answer_has_the_bound_of_what_it_was_computed_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """float32 that came of bfloat16 is no closer than bfloat16."""
 
     class Rounded(AsOn):
@@ -91,16 +91,16 @@ def test_a_wider_answer_has_the_bound_of_what_it_was_computed_of(monkeypatch: py
 
 def test_fake_tensors_have_an_answer_for_each_that_a_case_under_autocast_asks() -> None:
     """As the CPU itself answers: a list that is not known would let any dtype pass."""
-    bench, asked, wrong = Bench(CPU), 0, []
+    bench, count, wrong = Bench(CPU), 0, []
     with warnings.catch_warnings():
         for case in (one for one in Suite(("autocast",)).cases if one.autocast is not None):
             lists = forms.fake_answers(case, bench, (0, 0))
             for leaf in answers_of(case, bench, bench.same(), (0, 0)):
                 if leaf.path.startswith("base") or not isinstance(leaf.value, torch.Tensor):
                     continue
-                asked += 1
+                count += 1
                 if leaf.path not in lists or lists[leaf.path].value.dtype != leaf.value.dtype:
                     wrong.append((case.id, leaf.path))
 
     assert wrong == []
-    assert asked > 1000
+    assert count > 1000

@@ -11,7 +11,7 @@ import pytest
 
 from catalogue import CAUGHT, ENTRIES, fault_of, load_faults
 from judging import Judge, faults_of
-from suite_in_process import asking
+from suite_in_process import requested
 
 FAULTS = load_faults()
 ISSUES = [row["issue"] for row in ENTRIES]
@@ -23,7 +23,7 @@ def test_entries_and_injected_faults_are_the_same() -> None:
 
 
 def test_every_injected_fault_says_what_goes_wrong() -> None:
-    assert sorted(name for name, faults in FAULTS.items() if len(faults.told[name]) < 20) == []
+    assert sorted(name for name, faults in FAULTS.items() if len(faults.effects[name]) < 20) == []
 
 
 def test_the_entries_are_those_of_the_rule() -> None:
@@ -43,7 +43,7 @@ def test_what_is_caught_is_of_the_catalogue() -> None:
 
 @pytest.fixture(scope="module")
 def judge() -> Judge:
-    return Judge(asking(), say=lambda text: None)
+    return Judge(requested(), say=lambda text: None)
 
 
 def test_no_case_fails_without_a_fault(judge: Judge) -> None:

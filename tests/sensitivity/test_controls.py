@@ -30,7 +30,7 @@ def memory(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @faults.dispatched("aten.sort.default", "aten.sort.stable")
 def ties(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The order of equal values is open, but for a stable sort that was asked for."""
+    """The order of equal values is open, but for a stable sort that was requested."""
     if kwargs.get("stable"):
         return func(x, *args, **kwargs)
     values, index = func(x, *args, **kwargs)
@@ -114,7 +114,7 @@ def test_a_second_call_that_answers_otherwise_is_wrong(wrong: str) -> None:
             return x + 0
         return x.t().contiguous().t() if wrong == "other strides" else x * (1 + 2e-7)
 
-    case = Case("twice", "regressions", act, make=lambda d: d.normal(3, 4), states=("fresh", "again"), strides=True)
+    case = Case("again", "regressions", act, make=lambda d: d.normal(3, 4), states=("fresh", "again"), strides=True)
     with pytest.raises(Mismatch, match=r"again: .*(different answers|strides)"):
         run_case(case, Bench(torch.device("cpu")))
 

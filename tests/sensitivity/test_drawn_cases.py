@@ -53,14 +53,14 @@ def test_an_id_alone_is_the_same_case_in_another_process() -> None:
     ids = ("conv2d:gradient:17", "add:layout:1000003", "index_select:refusal:5")
     program = f"from test_drawn_cases import _levels; print('\\n'.join(map(_levels, {ids})))"
     path = os.pathsep.join(map(str, (DEVICE_TESTS, DEVICE_TESTS.parent / "sensitivity")))
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "77"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout.splitlines() == [_levels(one) for one in ids]
+    assert done.stdout.splitlines() == [_levels(one) for one in ids]
 
 
 def test_a_smaller_budget_is_the_beginning_of_a_larger_one_and_another_seed_draws_others() -> None:
@@ -153,7 +153,7 @@ def reads_what_out_held(hit: Callable[[], None], func: Any, x: Any, y: Any, **ou
 
 @faults.dispatched("aten.sigmoid_backward.default")
 def gradient_is_doubled(hit: Callable[[], None], func: Any, *args: Any) -> Any:
-    """The gradient is twice what it should be."""
+    """The gradient is double what it should be."""
     hit()
     return func(*args) * 2
 
@@ -472,9 +472,9 @@ def _pytest(*argv: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_drawn_layer_is_part_of_the_default_and_one_case_is_asked_by_its_id() -> None:
-    told = _pytest(".", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
-    assert told.returncode == 0, told.stdout
-    assert "2 passed" in told.stdout
+    done = _pytest(".", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
     for wrong, words in (("no_such:layout:3", "no such operator"), ("issue-131750,no-such", "--only no-such: no case")):
         unknown = _pytest(".", "--device", "cpu", "--only", wrong)
         assert unknown.returncode == 4, unknown.stdout
@@ -483,8 +483,8 @@ def test_the_drawn_layer_is_part_of_the_default_and_one_case_is_asked_by_its_id(
 
 
 def test_a_run_says_first_what_it_will_take() -> None:
-    told = _pytest("test_drawn.py", "--device", "cpu", "--layer", "drawn", "--cases", "30", "-s", "-q")
-    assert re.search(r"30 cases, \d+ graph keys: \d+ s estimated", told.stdout), told.stdout
+    done = _pytest("test_drawn.py", "--device", "cpu", "--layer", "drawn", "--cases", "30", "-s", "-q")
+    assert re.search(r"30 cases, \d+ graph keys: \d+ s estimated", done.stdout), done.stdout
     assert (
         "estimated"
         not in _pytest(

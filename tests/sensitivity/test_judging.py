@@ -1,4 +1,4 @@
-"""How an injected fault is judged: which cases are asked, what counts as a catch, and what a budget caught."""
+"""How an injected fault is judged: which cases are run, what counts as a catch, and what a budget caught."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.cases import Case
 from injecting import Faults
 from judging import Injected, Pass, faults_of, first_catch, judge, point
 from mutants.judge import wilson
-from suite_in_process import DEVICE_TESTS, Suite, asking
+from suite_in_process import DEVICE_TESTS, Suite, requested
 
 faults = Faults()
 
@@ -68,8 +68,8 @@ def test_a_fault_that_ends_the_process_is_caught_and_one_that_nobody_meets_is_no
 
     assert judge(suite, _fault("deadly"), [TABLE])["verdict"] == "caught"
     assert judge(suite, _fault("imaginary"), [TABLE])["verdict"] == "not reached"
-    told = judge(suite, _fault("clumsy"), [LINE, TABLE])
-    assert (told["verdict"], told["case"], told["asked"]) == ("caught", "table", 2)
+    found = judge(suite, _fault("clumsy"), [LINE, TABLE])
+    assert (found["verdict"], found["case"], found["cases"]) == ("caught", "table", 2)
 
 
 def test_a_point_of_the_curve_counts_what_the_first_cases_catch() -> None:
@@ -87,7 +87,7 @@ def test_the_interval_holds_the_share_and_narrows() -> None:
 
 
 def test_quick_is_the_beginning_of_the_default_and_the_default_of_more() -> None:
-    default, more = asking(), asking(keys=10_500)
+    default, more = requested(), requested(keys=10_500)
 
     assert 0 < default.quick < default.default == len(default.ids) < len(more.ids)
     assert list(more.ids)[: more.default] == list(default.ids)
@@ -103,6 +103,6 @@ def test_a_fault_of_the_catalogue_is_loaded_from_its_path_alone() -> None:
     """As `verify_mps --inject` does it: no other folder of these is on the path."""
     code = "import sys; from engine.faults import InjectedFault; print(InjectedFault(sys.argv[1]).hits)"
     argv = [sys.executable, "-c", code, f"{FILES[0].parent / 'attention.py'}:issue_184180"]
-    told = subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
+    done = subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
 
-    assert (told.returncode, told.stdout, told.stderr) == (0, "0\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")

@@ -51,7 +51,7 @@ def test_there_is_a_row_for_each_size_and_direction_and_one_for_the_batch() -> N
 
 
 def _machine(monkeypatch: pytest.MonkeyPatch, bytes_of: Any) -> dict[str, Any]:
-    monkeypatch.setattr(memory, "_asked", lambda device, batch, side, seconds: bytes_of(device, batch))
+    monkeypatch.setattr(memory, "_queried", lambda device, batch, side, seconds: bytes_of(device, batch))
     return memory.largest_batches("mps", quick=False)
 
 
@@ -81,7 +81,7 @@ def test_what_ended_the_search_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_batch_is_trained_in_a_process_of_its_own() -> None:
     own = [sys.executable, memory.__file__, "--device", "cpu", "--batch", "1", "--side", "64"]
 
-    told = json.loads(subprocess.run(own, capture_output=True, check=True).stdout.splitlines()[-1])
+    said = json.loads(subprocess.run(own, capture_output=True, check=True).stdout.splitlines()[-1])
 
     # ResNet-50's weights, gradients and momentum alone are 307 MB.
-    assert 300e6 < told["bytes"] < told["limit"]
+    assert 300e6 < said["bytes"] < said["limit"]

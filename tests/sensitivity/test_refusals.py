@@ -61,7 +61,7 @@ def test_a_name_that_a_case_does_not_define_is_a_failure_and_no_refusal() -> Non
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="an AttributeError tells of what since Python 3.10")
 def test_what_the_suite_itself_lacks_is_no_refusal() -> None:
-    """Met when a case asked its run to wait and a run could not: skipped on every device, as what this torch lacks."""
+    """Met when a case had its run to wait and a run could not: skipped on every device, as what this torch lacks."""
 
     def act(run: Any, x: torch.Tensor) -> Any:
         return run.no_such_thing(x)

@@ -23,15 +23,15 @@ from engine.runs import Bench
     ],
 )
 def test_much_is_given_back_and_little_is_kept(held: Any, given_back: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(torch, "mps", SimpleNamespace(empty_cache=lambda: asked.append(1), **held))
+    calls: list[int] = []
+    monkeypatch.setattr(torch, "mps", SimpleNamespace(empty_cache=lambda: calls.append(1), **held))
 
     Bench(torch.device("mps")).release()
 
-    assert len(asked) == given_back
+    assert len(calls) == given_back
 
 
 def test_the_cpu_has_nothing_to_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "cpu", SimpleNamespace(empty_cache=lambda: pytest.fail("asked")))
+    monkeypatch.setattr(torch, "cpu", SimpleNamespace(empty_cache=lambda: pytest.fail("called")))
 
     Bench(torch.device("cpu")).release()

@@ -46,26 +46,28 @@ def test_a_quiet_case_is_listed_with_full_only() -> None:
     assert _chosen(cases, "", full=True) == ["smoke-loud", "smoke-quiet"]
 
 
-def test_quick_takes_smoke_what_is_drawn_and_the_first_case_of_each_issue() -> None:
+def test_quick_takes_smoke_what_is_drawn_and_the_parts_of_one_issue() -> None:
     found = {}
     for layer in ("smoke", "regressions", "scenarios", "drawn"):
         cases = Cases(layer)
-        for name, issues in (("a", ("1",)), ("b", ("1", "2")), ("c", ("2",)), ("d", ())):
+        for name, issues in (("a", ("82707",)), ("b", ("1", "82707")), ("c", ("2",)), ("d", ())):
             cases.add(f"{layer}-{name}", lambda: 0, issues=issues)
-        cases.add(f"{layer}-large", lambda: 0, issues=("3",), full=True)
+        cases.add(f"{layer}-large", lambda: 0, issues=("82707",), full=True)
+        cases.add(f"{layer}-net", lambda: 0, issues=("82707",), terms=4096)
+        cases.add(f"{layer}-long", lambda: 0, issues=("82707",), limit_seconds=600.0)
         found[layer] = [case.id.rpartition("-")[2] for case in quick_cases(list(cases))]
 
     assert found == {
-        "smoke": ["a", "b", "c", "d", "large"],
-        "regressions": ["a", "c"],
+        "smoke": ["a", "b", "c", "d", "large", "net", "long"],
+        "regressions": ["a", "b"],
         "scenarios": [],
-        "drawn": ["a", "b", "c", "d", "large"],
+        "drawn": ["a", "b", "c", "d", "large", "net", "long"],
     }
 
 
 def test_quick_asks_no_other_shape_between() -> None:
     cases = Cases("regressions")
-    cases.add("a", lambda: 0, issues=("1",), states=("fresh", "other"))
+    cases.add("a", lambda: 0, issues=("82707",), states=("fresh", "other"))
 
     assert [case.states for case in quick_cases(list(cases))] == [("fresh",)]
 
@@ -78,12 +80,12 @@ def test_only_the_layers_that_are_named_are_asked() -> None:
     assert Selection(only="", after="", without="", layers=("drawn", "regressions")).choose(every) == every
 
 
-def test_one_wrong_name_among_right_ones_is_told_with_what_looks_like_it() -> None:
+def test_one_wrong_name_among_right_ones_is_named_with_what_looks_like_it() -> None:
     ids = ["issue-1-row", "issue-1-rows", "issue-2"]
 
     assert Selection(only="issue-2, issue-*", after="", without="").unknown(ids) == ""
-    told = Selection(only="issue-2,issue-1-rwo", after="", without="").unknown(ids)
-    assert told == "--only issue-1-rwo: no case has this id; did you mean issue-1-row, issue-1-rows?"
+    said = Selection(only="issue-2,issue-1-rwo", after="", without="").unknown(ids)
+    assert said == "--only issue-1-rwo: no case has this id; did you mean issue-1-row, issue-1-rows?"
 
 
 def test_what_an_interrupted_run_has_asked_is_left_out(tmp_path: Path) -> None:

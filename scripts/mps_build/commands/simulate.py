@@ -28,15 +28,16 @@ from mps_build.common.reporting import Result
 from mps_build.common.wheels.download import file_digest
 from mps_build.common.workspace import expanded
 from mps_build.simulation.builder.build import Built
-from mps_build.simulation.coverage import Coverage, measure
 from mps_build.simulation.kept import cache_key
 from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.official import session as official
 from mps_build.simulation.official.inventory import Inventory, read_imports, take
 from mps_build.simulation.official.table import read_table
 from mps_build.simulation.session import (
+    Coverage,
     check_line,
     check_macos,
+    measure,
     program_argv,
     provide,
     run_program,

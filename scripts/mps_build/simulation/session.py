@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from mps_build.common.errors import UsageError
-from mps_build.common.process import Command, run_in_foreground
+from mps_build.common.errors import OwnFault, UsageError
+from mps_build.common.files import write_whole
+from mps_build.common.process import Command, capture, run_in_foreground
 from mps_build.common.reporting import Reporter
 
 from .builder.build import Built, build, held, simulation_folder
@@ -18,11 +22,16 @@ from .builder.root import Root, torch_variables
 from .builder.source import debian_tests, tree_to_build
 from .builder.torch_tree import is_debian_tree
 from .kept import drop_damaged_libraries
-from .plugin import plugin_folder
+from .libraries import plugin_folder
 from .releases import Release, built_release, find_release, has_debian_torch
 
 _PYTHON = Path(__file__).resolve().parent / "python"
-_SOURCE = _PYTHON / "metal_source.py"
+_SOURCE, _OMP = _PYTHON / "metal_source.py", _PYTHON / "omp.h"
+_PROGRAM_OF_CXX = """#!/bin/sh
+# Written by mps_build: the C++ compiler of a simulated torch.
+exec {clang} --driver-mode=g++ --sysroot={root} --ld-path={root}/usr/lib/llvm-19/bin/ld.lld \\
+  -idirafter {root}/programs/include "$@" -fopenmp=libgomp
+"""
 # Of the session's own environment and of the caller's interpreter: a program's Python is another one.
 _NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD")
 Torch = Literal["debian", "built"]
@@ -131,11 +140,12 @@ def simulated_environ(
         "UCX_HANDLE_ERRORS": "none",
         # The user's own packages are for another Python than the root's.
         "PYTHONNOUSERSITE": "1",
-        "PYTHONPATH": str(plugin_folder()),
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
         "PATH": os.pathsep.join((*([str(libraries / "bin")] if libraries else []), str(_programs(built.root)), path)),
         "LD_LIBRARY_PATH": os.pathsep.join(ours_first),
         **torch_variables(built.site),
+        "CXX": environ.get("CXX") or str(_programs(built.root) / "c++"),
+        "MPS_BUILD_MODULES": str(plugin_folder()),
         "MPS_BUILD_MACOS": macos,
         "MPS_BUILD_KERNELS": str(built.kernels),
         "MPS_BUILD_PYTHON": str(built.root.python),
@@ -176,9 +186,19 @@ def _compiled_sources() -> Path:
 
 
 def _programs(root: Root) -> Path:
-    """Return the folder in which `python` and `python3` are the interpreter that has torch."""
+    """Return the folder in which `python` and `python3` are the interpreter that has torch, and `c++` its compiler.
+
+    torch.compile starts a C++ compiler (CXX). OpenMP's pragmas are ignored: clang's own OpenMP is no part of the root.
+    """
     folder = root.path / "programs"
     folder.mkdir(exist_ok=True)
+    text = _PROGRAM_OF_CXX.format(root=shlex.quote(str(root.path)), clang=shlex.quote(str(root.clang)))
+    for path, words, mode in (
+        (folder / "c++", text, 0o755),
+        (folder / "include/omp.h", _OMP.read_text("utf-8"), 0o644),
+    ):
+        if not path.is_file() or path.read_text(encoding="utf-8") != words:
+            write_whole(path, words, mode=mode)
     for name in ("python", "python3", root.python.name):
         link = folder / name
         if not link.is_symlink():
@@ -193,3 +213,48 @@ def _digest(folder: Path) -> str:
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+# Asked of the library by the interpreter that loads it: which classes have which methods, what torch registers.
+_ASK = """
+import ctypes, json, sys
+import torch
+library = ctypes.CDLL("libmps_simulated.so")
+library.sim_selectors.restype = ctypes.c_char_p
+needed, implemented = json.loads(library.sim_selectors())
+names = torch._C._dispatch_get_registrations_for_dispatch_key("MPS")
+print(json.dumps({"needed": needed, "implemented": implemented, "registrations": len(names)}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """Counts; `missing` names the selectors that no class has."""
+
+    needed: int
+    missing: tuple[str, ...]
+    registrations: int
+
+    @property
+    def implemented(self) -> int:
+        """How many of the needed selectors some class has."""
+        return self.needed - len(self.missing)
+
+
+def measure(built: Built, *, macos: str) -> Coverage:
+    """Return what a built simulation covers.
+
+    Raises:
+        OwnFault: its library does not load.
+    """
+    environ = simulated_environ(built, macos=macos, environ=os.environ)
+    argv = (str(built.root.python), "-c", _ASK)
+    answer = capture(Command(argv=argv, environ=environ), timeout_seconds=300)
+    if not answer.ok:
+        said = (answer.stderr.strip().splitlines() or [f"exit {answer.exit}"])[-1]
+        raise OwnFault(
+            f"the simulated device does not load: {said}", hint=f"try: {built.root.python} -c 'import torch'"
+        )
+    found: dict[str, Any] = json.loads(answer.stdout)
+    missing = sorted(set(found["needed"]) - set(found["implemented"]))
+    return Coverage(needed=len(found["needed"]), missing=tuple(missing), registrations=found["registrations"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -96,11 +96,9 @@ class Pipeline:
             is_unused=lambda digest: is_compiled(self.context, environment, tree, source=source, configured=digest),
         )
 
-    @contextmanager
-    def step(self, title: str) -> Iterator[None]:
-        """Open a heading; what is done inside and was up to date is said to be."""
-        with shown_step(self.context.console, self.context.ledger, title):
-            yield
+    def step(self, title: str) -> AbstractContextManager[None]:
+        """Open a heading of this build."""
+        return shown_step(self.context.console, self.context.ledger, title)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def _on_device(case: Case, operator: Any, way: Any, options: argparse.Namespace)
         trial.make(case, operator, way, bench)
     except trial.Wrong as wrong:
         found = findings.found(wrong, way, bench, options.seconds)
-        return _told(found.finding, found.brief, options.device)
+        return _stated(found.finding, found.brief, options.device)
     except Refused as refused:
         return {"refused": str(refused)}
     return {"refused": f"{options.device} answers it right"}
@@ -74,14 +74,14 @@ def _of_record(case: Case, operator: Any, way: Any, options: argparse.Namespace)
             call = trial.prepared(case, operator, way, bench)[0][0]
             finding = {"operator": case.operator, "transformation": case.transformation, "levels": {}}
         finding["dtype"] = str(call.levels["@dtype"])
-        return _told({**finding, **findings.script_of(call, way, bench, options.named)}, "", "")
+        return _stated({**finding, **findings.script_of(call, way, bench, options.named)}, "", "")
     except (KeyError, TypeError, ValueError, AttributeError) as damaged:
         return {"refused": f"the record's finding is of another version: {damaged}"}
     except Exception as raised:
         return {"refused": f"the CPU raises {type(raised).__name__}: {raised}"}
 
 
-def _told(finding: dict[str, Any], effect: str, asked: str) -> dict[str, Any]:
+def _stated(finding: dict[str, Any], effect: str, device: str) -> dict[str, Any]:
     if not finding["script"]:
         return {"refused": str(finding["no_script"])}
     levels = dict(finding["levels"])
@@ -89,7 +89,7 @@ def _told(finding: dict[str, Any], effect: str, asked: str) -> dict[str, Any]:
     dtype = str(finding["dtype"]).replace("torch.", "")
     condition = ", ".join([str(finding["transformation"]), *(f"{k.lstrip('@')}={v}" for k, v in levels.items())])
     facts = {"operator": str(finding["operator"]), "dtype": dtype, "condition": condition, "effect": effect}
-    return {**facts, "script": finding["script"], "asked": asked}
+    return {**facts, "script": finding["script"], "asked": device}
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Absent:
 
 
 def attempt(act: Callable[[], Any], *, gap: str = "") -> Any:
-    """Return one answer, or Absent where this combination is refused: the rest of a table is asked all the same.
+    """Return one answer, or Absent where this combination is refused: the rest of a table is computed all the same.
 
     `gap`: a text of a refusal that is the device's right here.
     """

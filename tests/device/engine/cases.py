@@ -26,7 +26,7 @@ class Case:
         deterministic: two calls must give the same bits; False where the order of additions is free (atomics).
         strides: compare the strides of the outputs too (views, in-place, out=: where the layout is a contract).
         anywhere: outputs may lie on any device (copies to the host).
-        alone: asked in a process of its own, where a driver is there to start one: it leaves traces in the process.
+        alone: run in a process of its own, where a driver is there to start one: it leaves traces in the process.
         quiet: with `full`: where the option is not given, the case is not even listed as skipped.
         autocast: the dtype in which the act computes under autocast, in all runs but the reference. Its answers have
             the dtypes that the device's lists give, and the bound of this one.

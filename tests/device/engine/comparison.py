@@ -13,7 +13,7 @@ from .description import Operator, Row
 from .drawing import narrowed
 from .reference import Gap, own_answers
 
-# Sums are accumulated in float32 or wider whatever the dtype: a longer one costs half precision next to nothing.
+# Sums are accumulated in float32 or broader whatever the dtype: a longer one costs half precision next to nothing.
 _MOST_TERMS = {torch.float16: 4, torch.bfloat16: 4}
 _MOST_FACTOR = {torch.float16: 16.0, torch.bfloat16: 6.0}
 
@@ -101,7 +101,7 @@ def _check_form(path: str, row: Row, bench: Any, got: Any, want: Any, own: Calla
 
 
 def _leaf(operator: Operator, row: Row, got: Leaf, want: Any, own: Callable[[], Leaf]) -> Error:
-    """Return the error of one answer; the CPU's own is asked only where float64's is far."""
+    """Return the error of one answer; the CPU's own is computed only where float64's is far."""
     bounds: Any = {"terms": terms_of(operator, row), "factor": factor_of(operator, row), "floor": _floor(operator, row)}
 
     def opinion() -> Leaf | None:

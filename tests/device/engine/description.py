@@ -9,7 +9,7 @@ from typing import Any, Callable
 import torch
 
 from .layouts import LAYOUTS, Layout
-from .pools import LONE
+from .pools import SINGLES
 
 F32, HALVES = (torch.float32,), (torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -21,7 +21,7 @@ GROUPS = {
     "b": (torch.bool,),
     "c": (torch.complex64,),
 }
-# Conversions and factories are asked for each of these.
+# Conversions and factories are requested for each of these.
 _WHOLE_NUMBERS = ("long", "int", "short", "char", "byte")
 DTYPES = (*F32, *HALVES, *INTEGERS, torch.bool)
 # The value of an argument that is not passed.
@@ -47,7 +47,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "six": (2, 1, 3, 2, 1, 4),
     "column": (33, 1),
     "row": (1, 33),
-    "lone": (65543, 1),
+    "tall_column": (65543, 1),
     "wide": (2, 40009),
     "many": (40009, 2),
     "middle": (2, 32, 33),
@@ -58,9 +58,9 @@ POINTWISE = (
 )
 REDUCED = (
     *("small", "four", "none", "empty", "hollow", "one", "line", "long", "high", "tiles", "tall", "three", "five"),
-    *("six", "row", "lone", "wide", "many", "middle"),
+    *("six", "row", "tall_column", "wide", "many", "middle"),
 )
-LAID = ("dense", "transposed", "offset", "step", "expanded", "channels_last", "narrow", "reversed")
+ANY_LAYOUT = ("dense", "transposed", "offset", "step", "expanded", "channels_last", "narrow", "reversed")
 
 
 def _narrow(base: torch.Tensor, shape: Any) -> torch.Tensor:
@@ -69,7 +69,7 @@ def _narrow(base: torch.Tensor, shape: Any) -> torch.Tensor:
 
 
 def _only_for(least: int, layout: Layout, other: str) -> Layout:
-    """Return a layout for views of so many dimensions; smaller ones are laid like `other`."""
+    """Return a layout for views of so many dimensions; smaller ones have the layout of `other`."""
     return Layout(
         layout.name,
         lambda shape: (layout if len(shape) >= least else VIEWS[other]).base(shape),
@@ -112,12 +112,13 @@ class Operator:
         name: the case's name; `paths` are its public spellings, found by the name where none are given.
         operands: texts `domain` or `domain:0,2` (sides of the row's size by number), or functions of a Context.
         args: argument -> the values it takes, ABSENT for "not passed"; a name that begins with `_` is positional.
-        dtypes: letters of GROUPS. sizes: names of SIZES, or sizes of its own by name.
+        dtypes: keys of GROUPS, a character each. sizes: names of SIZES, or sizes of its own by name.
         forms: call, inplace, out, grad: those that exist are found when the rows are made.
         terms: K of the bound: a number, or "all": the elements of the first operand.
         floor: least scale of the bound; `wide_floor`: of wide values, whose products of hundreds may cancel.
-        laid: the numbers of the operands that have a layout of their own; the others stay dense.
+        layouts_of: the numbers of the operands that have a layout of their own; the others stay dense.
         act: stands in for the spellings. finish: makes comparable what is not unique (signs, orders).
+        share: how early and how often it is drawn beside the others.
         without: names of transformations that say nothing of it, or that the CPU does not survive.
         dense_on_cpu: on the CPU what it takes has no steps: its library would write past its own memory.
     """
@@ -134,17 +135,18 @@ class Operator:
     factor: float = 16.0
     floor: float = 0.0
     wide_floor: float = 0.0
-    laid: tuple[int, ...] = (0, 1, 2)
-    layouts: tuple[str, ...] = LAID
+    layouts_of: tuple[int, ...] = (0, 1, 2)
+    layouts: tuple[str, ...] = ANY_LAYOUT
     act: Callable[..., Any] | None = None
     finish: Callable[[Any], Any] | None = None
+    share: float = 1.0
     without: tuple[str, ...] = ()
     dense_on_cpu: bool = False
 
     @property
     def kinds(self) -> tuple[torch.dtype, ...]:
-        """Return the dtypes by their letters, in order."""
-        return tuple(dtype for letter in self.dtypes for dtype in GROUPS[letter])
+        """Return the dtypes by their characters, in order."""
+        return tuple(dtype for key in self.dtypes for dtype in GROUPS[key])
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -152,9 +154,9 @@ class Operator:
         return self.sizes if isinstance(self.sizes, dict) else {name: SIZES[name] for name in self.sizes}
 
     @property
-    def laid_operands(self) -> tuple[int, ...]:
+    def layout_operands(self) -> tuple[int, ...]:
         """Return the numbers of the operands that have a layout of their own."""
-        return tuple(number for number in self.laid if number < len(self.operands))
+        return tuple(number for number in self.layouts_of if number < len(self.operands))
 
     @functools.cached_property
     def factors(self) -> list[tuple[str, tuple[Any, ...]]]:
@@ -165,7 +167,7 @@ class Operator:
             ("@size", tuple(self.shapes)),
             ("@values", self.values),
         ]
-        found += [(f"@layout{number}", self.layouts) for number in self.laid_operands]
+        found += [(f"@layout{number}", self.layouts) for number in self.layout_operands]
         return found + list(self.args.items())
 
 
@@ -204,19 +206,19 @@ def undefined(row: Row) -> str:
     levels = row.levels
     if levels["@form"] == "inplace" and levels.get("@layout0") == "expanded":
         return "several places of the destination are one element"
-    if levels["@form"] == "grad" and levels["@values"] in ("special", "lone"):
+    if levels["@form"] == "grad" and levels["@values"] in ("special", "single"):
         return "the gradient at NaN is open"
-    asked = levels.get("dtype")
-    odd = levels["@values"] in ("special", "inf", "lone", "lone_inf")
-    if odd and levels["@dtype"].is_floating_point and asked in INTEGERS:
+    wanted = levels.get("dtype")
+    odd = levels["@values"] in ("special", "inf", "single", "single_inf")
+    if odd and levels["@dtype"].is_floating_point and wanted in INTEGERS:
         return "which whole number NaN and infinity are is open"
     if odd and levels["@dtype"].is_floating_point and levels.get("_name") in _WHOLE_NUMBERS:
         return "which whole number NaN and infinity are is open"
-    if levels["@values"] == "wide" and asked in HALVES and levels["@dtype"] in INTEGERS:
+    if levels["@values"] == "wide" and wanted in HALVES and levels["@dtype"] in INTEGERS:
         return "half precision does not hold the numbers, and inf - inf is met or not by the order of a sum"
-    if odd and isinstance(asked, torch.dtype) and asked.is_complex:
+    if odd and isinstance(wanted, torch.dtype) and wanted.is_complex:
         return "which part of a complex product is NaN is open"
-    if levels["@dtype"].is_complex and levels["@values"] in ("special", "inf", *LONE):
+    if levels["@dtype"].is_complex and levels["@values"] in ("special", "inf", *SINGLES):
         return "which part of a complex product is NaN is open"
     return ""
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .description import VIEWS, Operator, Row
-from .pools import LENGTH, LONE, LONE_PERIOD, LONE_PLACE, expression, pool, precise_pool
+from .pools import LENGTH, SINGLE_PERIOD, SINGLE_PLACE, SINGLES, expression, pool, precise_pool
 
 # (base, layout, shape of the view); without a layout the base is the operand: a number, a list of tensors.
 Placed = Any
@@ -18,7 +18,7 @@ _POOLED = (
 )
 
 
-# Of more elements, twice as many are not drawn.
+# Of more elements, two of each are not drawn.
 _MOST_REPEATED = 4_000
 
 
@@ -41,8 +41,8 @@ class Context:
         count = math.prod(shape)
         start = 1013 * self._turn + 7 * (self.row.number % 97)
         values = values or self.row.levels["@values"]
-        if values in LONE:
-            start += (LONE_PLACE - count * 2 // 3 - start) % LONE_PERIOD
+        if values in SINGLES:
+            start += (SINGLE_PLACE - count * 2 // 3 - start) % SINGLE_PERIOD
         start = start if start + count <= LENGTH else 0
         source = (precise_pool if self.precise else pool)(dtype or self.dtype, domain, values)
         made = source[start : start + count].reshape(shape).clone()
@@ -100,10 +100,10 @@ class Context:
 
     def places(self, forms: list[tuple[Any, torch.dtype]]) -> list[Placed]:
         """Return what travels for out=, or for the gradients of the answers, given the answers' forms."""
-        laid = self.operator.laid_operands
-        layout = VIEWS[self.row.levels[f"@layout{laid[0]}"] if laid else "dense"]
+        varied = self.operator.layout_operands
+        layout = VIEWS[self.row.levels[f"@layout{varied[0]}"] if varied else "dense"]
         written = self.row.levels["@form"] == "out"
-        values = "plain" if self.row.levels["@values"] in ("special", "inf", *LONE) else None
+        values = "plain" if self.row.levels["@values"] in ("special", "inf", *SINGLES) else None
         found: list[Placed] = []
         for shape, dtype in forms:
             if written and not layout.writable:  # an out= without elements: the operator gives it its size
@@ -164,7 +164,7 @@ def narrowed(dtype: torch.dtype, row: Row) -> torch.dtype:
         return torch.complex64
     if dtype != torch.float64:
         return dtype
-    asked, own = row.levels.get("dtype"), row.levels["@dtype"]
-    if isinstance(asked, torch.dtype) and asked.is_floating_point:
-        return asked
+    wanted, own = row.levels.get("dtype"), row.levels["@dtype"]
+    if isinstance(wanted, torch.dtype) and wanted.is_floating_point:
+        return wanted
     return own if own.is_floating_point else torch.float32  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What a run will take: told before the first case."""
+"""What a run will take: stated before the first case, of what some of its cases took here."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ import transforms
 from . import trial
 from .budget import CORE
 from .compare import Mismatch
+from .keys import Dispatched
 from .runs import Bench
 from .sampler import Case
 from .states import Refused
 
-# Cases that are made once to learn what one takes here.
-_TRIED = 160
-# What pytest takes to tell of a case.
-_TOLD_SECONDS = 0.0007
-# What a graph takes to compile on a Mac, from quick to slow: assumed, measured nowhere.
-KEY_SECONDS = (0.01, 0.03)
-# How many drawn cases a case of the core takes as long as: `python tests/sensitivity/core_keys.py`.
-CORE_COST = {"smoke": 1.0, "regressions": 12.0, "scenarios": 2.2}
-# Odd calls, after which a process need not live: they are quick, and none is made before the first case is told.
+# Cases that are made to learn what one takes here.
+_TRIED = 48
+# What pytest takes to report a case.
+_REPORT_SECONDS = 0.0007
+# How many drawn cases a case of the core takes as long as, and one that may take more than a minute:
+# `python tests/sensitivity/core_keys.py`.
+CORE_COST = {"smoke": 12.0, "regressions": 2.0, "scenarios": 2.0}
+LONG_COST, _LONG_SECONDS = 150.0, 60.0
+# On a GPU others use it at the same time, and what is compiled is not alike: a third less or more.
+_APART = 1.3
+# Odd calls, after which a process need not live: they are quick, and none is made before the first case is reported.
 _NOT_TRIED = ("refusal", "alias", "memory")
 
 
@@ -45,21 +48,38 @@ class Estimate:
         return f"{self.cases} cases, {self.keys} graph keys: {low if low == high else f'{low} to {high}'} s estimated"
 
 
-def measured_seconds(cases: Sequence[Case], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return what one of some drawn cases takes on this machine's CPU: a sample of them is made, twice.
+@dataclass(frozen=True)
+class Cost:
+    """What things take here, in seconds: a drawn case whose graphs are there, and a graph that is not."""
 
-    The first time fills the pools of values, which later cases find filled.
+    case: float
+    key: float = 0.0
+
+
+def measured(cases: Sequence[Case], device: torch.device, clock: Callable[[], float] = time.perf_counter) -> Cost:
+    """Return what one of some drawn cases takes on this machine: a sample of them is made.
+
+    On the CPU two times: the first fills the pools of values, which later cases find filled. Then on another device
+    two times: the first compiles their graphs.
     """
     safe = [case for case in cases if case.transformation not in _NOT_TRIED]
     tried = safe[:: max(len(safe) // _TRIED, 1)] or [Case(name, "common", 0) for name in ("add", "exp", "sum")]
-    bench = Bench(torch.device("cpu"))
-    begun = 0.0
-    for _ in range(2):
-        begun = clock()
-        for case in tried:
-            with contextlib.suppress(Mismatch, Refused):
-                trial.make(case, operators.described()[case.operator], transforms.known()[case.transformation], bench)
-    return (clock() - begun) / len(tried) + _TOLD_SECONDS
+    met = Dispatched()
+    _made(tried, Bench(torch.device("cpu"), around=met.watching), clock)
+    if device.type == "cpu":
+        return Cost(_made(tried, Bench(device), clock) / len(tried) + _REPORT_SECONDS)
+    bench = Bench(device)
+    first, again = (_made(tried, bench, clock) for _ in range(2))
+    return Cost(again / len(tried) + _REPORT_SECONDS, max(first - again, 0.0) / max(len(met.keys), 1))
+
+
+def _made(cases: Sequence[Case], bench: Bench, clock: Callable[[], float]) -> float:
+    begun = clock()
+    for case in cases:
+        with contextlib.suppress(Mismatch, Refused):
+            trial.make(case, operators.described()[case.operator], transforms.known()[case.transformation], bench)
+    bench.settle()
+    return clock() - begun
 
 
 def estimate(core: Sequence[Any], drawn: Sequence[Case], drawn_keys: float, device: torch.device) -> Estimate:
@@ -69,13 +89,11 @@ def estimate(core: Sequence[Any], drawn: Sequence[Case], drawn_keys: float, devi
         core: cases of the other layers.
         drawn_keys: what the drawn cases compile.
     """
-    each, keys = measured_seconds(drawn), drawn_keys
-    seconds = len(drawn) * each
+    cost, keys, cases = measured(drawn, device), drawn_keys, float(len(drawn))
     for case in core:
         part = CORE.get(case.layer, CORE["scenarios"])
         keys += part.keys / part.cases
-        seconds += CORE_COST.get(case.layer, CORE_COST["scenarios"]) * each
-    low, high = (0.0, 0.0) if device.type == "cpu" else KEY_SECONDS
-    return Estimate(
-        len(core) + len(drawn), round(keys), round(seconds + keys * low, 1), round(seconds + keys * high, 1)
-    )
+        usual = CORE_COST.get(case.layer, CORE_COST["scenarios"])
+        cases += LONG_COST if case.limit_seconds > _LONG_SECONDS else usual
+    seconds, apart = cases * cost.case + keys * cost.key, 1.0 if device.type == "cpu" else _APART
+    return Estimate(len(core) + len(drawn), round(keys), round(seconds / apart, 1), round(seconds * apart, 1))

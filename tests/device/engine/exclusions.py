@@ -56,7 +56,7 @@ _CHOOSING = (
     ),
     *("max_pool", "adaptive_max_pool", "fractional_max_pool"),
 )
-_NOT_FINITE = ("special", "inf", "lone", "lone_inf")
+_NOT_FINITE = ("special", "inf", "single", "single_inf")
 
 
 def why(call: Any) -> str:

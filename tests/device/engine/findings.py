@@ -31,7 +31,7 @@ class Found(Mismatch):
 
 
 def found(wrong: trial.Wrong, transformation: Transformation, bench: Any, seconds: float) -> Found:
-    """Return what a wrong call comes down to within some seconds; without any it is told as it is."""
+    """Return what a wrong call comes down to within some seconds; without any it is reported as it is."""
     small = shrunk(wrong.call, transformation, bench, seconds=seconds) if seconds > 0 else wrong.call
     levels = _odd_levels(small)
     if seconds > 0:
@@ -76,7 +76,7 @@ def script_of(call: Call, transformation: Transformation, bench: Any, named: str
     """Return the script of a call, or why there is none; `named`: the device that it asks by itself."""
     named = named or ("mps" if bench.device.type == "cpu" else bench.device.type)
     try:
-        text = script.script(call, transformation, bench, trial.asked(call, transformation, bench), named)
+        text = script.script(call, transformation, bench, trial.reference_of(call, transformation, bench), named)
     except script.NoScript as why:
         return {"script": None, "no_script": f"no script: {why}"}
     except RuntimeError as raised:  # the device serves no more
@@ -142,7 +142,7 @@ def _is_wrong(call: Call, transformation: Transformation, bench: Any) -> bool:
     if undefined(call.row):
         return False
     try:
-        trial.compared(call, trial.asked(call, transformation, bench), transformation, bench)
+        trial.compared(call, trial.reference_of(call, transformation, bench), transformation, bench)
     except Mismatch:
         return True
     except Exception:  # refused, a gap, or what the smaller call cannot be

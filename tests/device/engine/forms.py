@@ -59,8 +59,8 @@ class Own:
         """Return who gives that dtype."""
         return "the CPU gives" if self._policy is None else "autocast's lists for the device give"
 
-    def told_by(self, reference: torch.Tensor) -> torch.dtype | None:
-        """Return the dtype of an answer where float64's answer tells it, so that the CPU need not be asked again.
+    def given_by(self, reference: torch.Tensor) -> torch.dtype | None:
+        """Return the dtype of an answer where float64's answer tells it, so that the CPU need not compute it again.
 
         A dtype that is not float64 was not raised; and float64 came of float32 where nothing else was drawn.
         """
@@ -81,18 +81,18 @@ def check_form(case: Case, bench: Bench, got: Leaf, want: Leaf, own: Own) -> Non
     """Raise Mismatch where the dtype, the device or a stride that counts is another than the CPU's."""
     if not isinstance(want.value, torch.Tensor) or not isinstance(got.value, torch.Tensor):
         return
-    laid = want  # a base lies as it was drawn, whatever its dtype
-    if case.strides or got.value.dtype != own.told_by(want.value):
+    placed = want  # a base lies as it was drawn, whatever its dtype
+    if case.strides or got.value.dtype != own.given_by(want.value):
         like = own.form(want.path)
         if like is None or not isinstance(like.value, torch.Tensor):
             return
         if got.value.dtype != like.value.dtype:
             raise Mismatch(f"{got.path}: dtype {got.value.dtype}, {own.whose} {like.value.dtype}")
-        laid = like if case.strides else want
+        placed = like if case.strides else want
     if not case.anywhere and got.device != bench.device.type:
         raise Mismatch(f"{got.path}: lies on {got.device}, not on {bench.device.type}")
-    if (case.strides or got.path.startswith("base")) and got.stride != laid.stride:
-        raise Mismatch(f"{got.path}: strides {got.stride}, the CPU gives {laid.stride}")
+    if (case.strides or got.path.startswith("base")) and got.stride != placed.stride:
+        raise Mismatch(f"{got.path}: strides {got.stride}, the CPU gives {placed.stride}")
 
 
 def spread(leaves: list[Leaf], others: list[Leaf]) -> list[Leaf]:
@@ -144,12 +144,12 @@ def fake_answers(case: Case, bench: Bench, draw: tuple[int, int]) -> dict[str, L
 
 
 def narrowed(leaf: Leaf, low: Any) -> Leaf:
-    """Return an answer in autocast's dtype if it is wider: what it was computed of has been rounded to that."""
+    """Return an answer in autocast's dtype if it is broader: what it was computed of has been rounded to that."""
     value = leaf.value
     if leaf.path.startswith("base") or not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
         return leaf
-    wider = torch.finfo(value.dtype).eps < torch.finfo(low).eps
-    return leaf._replace(value=value.to(low)) if wider else leaf
+    is_broader = torch.finfo(value.dtype).eps < torch.finfo(low).eps
+    return leaf._replace(value=value.to(low)) if is_broader else leaf
 
 
 def _fake(base: torch.Tensor, device: torch.device) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The drawn layer: the cases of a budget, for pytest; what is wrong is shrunk, and told as a finding."""
+"""The drawn layer: the cases of a budget, for pytest; what is wrong is shrunk, and reported as a finding."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from functools import partial
 from typing import Any, Callable, Sequence
 
+import torch
+
 import operators
 import transforms
 
@@ -14,7 +16,7 @@ from . import findings, trial
 from .budget import Budget
 from .cases import Cases
 from .compare import Error, Mismatch
-from .estimate import measured_seconds
+from .estimate import measured
 from .known import Answer
 from .sampler import MOST_CASES, Case, Sampler, chosen
 from .transformation import Transformation
@@ -58,7 +60,7 @@ class Drawn(Cases):
     def _most_cases(budget: Budget) -> int:
         if not budget.seconds:
             return budget.cases
-        each = measured_seconds(()) / budget.parts
+        each = measured((), torch.device("cpu")).case / budget.parts
         return min(budget.cases, int(budget.seconds / each * _MORE) + 1, MOST_CASES)
 
     def _make(self, case: Case, bench: Any) -> Error:

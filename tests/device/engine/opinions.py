@@ -1,6 +1,6 @@
-"""Further references, asked after a mismatch alone: does the operator leave this answer open?
+"""Further references, computed after a mismatch alone: does the operator leave this answer open?
 
-The CPU is asked again with operands, and with fractional options, that differ by their last place. An answer that lies
+The CPU computes again with operands, and with fractional options, that differ by their last place. An answer that lies
 where these lie is right: a border was met, or a matrix is nearly singular. So is another place of an equal number.
 """
 
@@ -16,7 +16,7 @@ from .transformation import Call, Transformation
 
 # Of the operands' last place, both ways.
 _STEPS = (1.0, -1.0, 4.0)
-_WIDER, _ROUNDINGS = 4.0, 16.0
+_BROADER, _ROUNDINGS = 4.0, 16.0
 # Of a fractional option: a scale of 1/3 is none that a computer holds.
 _OPTION = 1e-6
 
@@ -175,9 +175,9 @@ def _is_among(got: Any, others: list[Any]) -> bool:
     some, all_ = every.isnan().any(0), every.isnan().all(0)
     low, high = every.nan_to_num(math.inf, math.inf, -math.inf).min(0)[0], every.nan_to_num(-math.inf).max(0)[0]
     high = torch.maximum(high, torch.where(every == math.inf, every, -math.inf).max(0)[0])
-    wider = _WIDER if floating else 0.0
+    broader = _BROADER if floating else 0.0
     # Where all are one infinity, inf - inf is NaN: there is no slack.
-    slack = (wider * (high - low) + _ROUNDINGS * eps * torch.maximum(low.abs(), high.abs())).nan_to_num(0.0)
+    slack = (broader * (high - low) + _ROUNDINGS * eps * torch.maximum(low.abs(), high.abs())).nan_to_num(0.0)
     within = (value >= low - slack) & (value <= high + slack) & ~all_
     return bool((within | (some & ~all_) | (value.isnan() & all_) | is_open).all())  # some, not all: a singular point
 

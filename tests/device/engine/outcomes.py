@@ -1,4 +1,4 @@
-"""What is told of each case: one JSON line an event."""
+"""What is said of each case: one JSON line an event."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ _ORDERED = {
     "zero": ("i * 0.0", "i * 0"),
 }
 # One value that is not finite in each thousand: a draw begins so that a shorter one has it too, past its middle.
-LONE = {"lone": "nan", "lone_inf": "inf"}
-LONE_PERIOD, LONE_PLACE = 1009, 500
+SINGLES = {"single": "nan", "single_inf": "inf"}
+SINGLE_PERIOD, SINGLE_PLACE = 1009, 500
 _MAY_BE_ZERO = ("any", "unit", "distinct")
 # Beyond 2**24, both ends of the range: every bit of an integer counts.
 _MIXED = "(i * 6364136223846793005 + 1442695040888963407)"
@@ -91,8 +91,8 @@ def _float_expression(dtype: torch.dtype, domain: str, values: str) -> str:
         return f"{plain}.masked_fill(i % 11 == 4, float('inf')).masked_fill(i % 17 == 8, float('nan'))"
     if values == "inf":
         return f"({plain}).masked_fill(i % 13 == 5, float('inf')).masked_fill(i % 7 == 3, 0.0)"
-    if values in LONE:
-        return f"({plain}).masked_fill(i % {LONE_PERIOD} == {LONE_PLACE}, float('{LONE[values]}'))"
+    if values in SINGLES:
+        return f"({plain}).masked_fill(i % {SINGLE_PERIOD} == {SINGLE_PLACE}, float('{SINGLES[values]}'))"
     if values == "ties":
         return f"{_V} % 5 - 2.0"
     if values == "masked":  # whole rows of seven, and parts of longer ones

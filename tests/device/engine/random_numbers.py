@@ -83,7 +83,7 @@ def _check_product(name: str, pairs: torch.Tensor) -> None:
 
 
 def check_no_repeats(name: str, drawn: torch.Tensor) -> None:
-    """Raise AssertionError where two slices along any dimension are equal, or most values occur twice."""
+    """Raise AssertionError where two slices along any dimension are equal, or most values occur two times."""
     for dim in range(drawn.dim()):
         slices = drawn.movedim(dim, 0).reshape(drawn.shape[dim], -1)
         if slices.shape[1] >= 24:
@@ -107,7 +107,7 @@ NOT_MPS = ("cpu", "cuda")
 
 @dataclass(frozen=True)
 class Generator:
-    """One generator: `draw(shape, device, dtype)`, mean, deviation, distribution (None: not asked), dtypes, range."""
+    """One generator: `draw(shape, device, dtype)`, mean, deviation, distribution (None: not tested), dtypes, range."""
 
     name: str
     draw: Callable[[tuple[int, ...], torch.device, torch.dtype], torch.Tensor]
@@ -287,10 +287,10 @@ def demand_same_numbers(name: str, drawn: Iterable[torch.Tensor], again: Iterabl
 def demand(judge: Callable[[Any], None], drawn: Any, host: Callable[[], Any]) -> None:
     """Raise what a judge raises of drawn numbers; Refused where the host's own numbers fail as far.
 
-    uniform_ of the CPU may round to the upper end in half precision: no device is asked for more than its torch's CPU.
+    uniform_ of the CPU may round to the upper end in half precision: no device need give more than its torch's CPU.
 
     Args:
-        host: draws on the CPU; asked only where the judge raises.
+        host: draws on the CPU; called only where the judge raises.
     """
     try:
         judge(drawn)

@@ -143,7 +143,7 @@ class Bench:
     def settle(self) -> Exception | None:
         """Wait for the device, and return what it raises only now: work that the case has left, which no answer read.
 
-        Otherwise it would be told in the next case. A buffer that was committed and one that was not may both fail.
+        Otherwise it would be reported in the next case. A buffer that was committed and one that was not may both fail.
         """
         first: Exception | None = None
         for _ in range(_LATE_FAULTS):

@@ -1,8 +1,8 @@
 """Cases: which calls are drawn, and in which order. A case is its id: operator, transformation and seed.
 
 The order is that of worth. First comes each operator in its most common form: the first level of each factor. Then,
-again and again, the operator whose next draw meets the largest share of pairs of levels that no earlier case has met,
-with the graphs that it compiles held against it.
+again and again, the operator whose next draw meets the largest share of levels, and of pairs of them, that no earlier
+case has met, with the graphs that it compiles held against it. Operators of a small share come late in both.
 The order does not depend on how many cases are taken: a smaller budget takes the beginning of a larger one.
 """
 
@@ -13,7 +13,7 @@ import itertools
 import random
 import zlib
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Iterator, List, Tuple
 
 from . import keys
 from .description import Operator, Row, undefined
@@ -21,12 +21,12 @@ from .transformation import Call, Transformation
 
 COMMON = "common"
 # How many draws are compared for one case, and how many are tried until one is allowed.
-CANDIDATES = 3
+CANDIDATES = 4
 _TRIES = 12
 # How often a factor that a transformation is not about has its first level.
 _FIRST = 0.15
 # How much graphs count beside pairs: with 1 the gradients, of four graphs each, would come last of all.
-_KEY_WORTH = 0.2
+_KEY_WORTH = 0.35
 # More are not drawn for one process: it would draw for a minute.
 MOST_CASES = 400_000
 # Seeds of one `--seed` are those of another, this far on.
@@ -82,6 +82,9 @@ def _level(rng: random.Random, name: str, levels: tuple[Any, ...], transformatio
     return levels[0] if name[0] == "@" and rng.random() < _FIRST else rng.choice(levels)
 
 
+Facts = Tuple[List[Any], List[Any]]
+
+
 @dataclass(frozen=True)
 class Drawn:
     """A case in the order of worth, and how many graphs it compiles that no earlier one has."""
@@ -114,11 +117,11 @@ class Sampler:
 
     def __iter__(self) -> Iterator[Drawn]:
         waiting: list[Any] = []
-        for turn, (name, operator) in enumerate(self.operators.items()):
+        for turn, (name, operator) in enumerate(sorted(self.operators.items(), key=lambda one: -one[1].share)):
             case = Case(name, COMMON, 0)
             call = draw(case, operator, self.transformations[COMMON])
             if call is not None:
-                yield self._taken(case, call, _pairs(case, call))
+                yield self._taken(case, call, _facts(case, call))
             if self._fitting[name]:
                 waiting.append(self._best(name, turn))
         heapq.heapify(waiting)
@@ -140,25 +143,26 @@ class Sampler:
             call = draw(case, operator, transformation)
             if call is None:
                 continue
-            pairs = _pairs(case, call)
-            share = sum(pair not in met for pair in pairs) / len(pairs)
-            worth = share / transformation.graphs**_KEY_WORTH
+            facts = _facts(case, call)
+            fresh = sum(sum(one not in met for one in some) / len(some) for some in facts)
+            worth = operator.share * fresh / transformation.graphs**_KEY_WORTH
             if worth > most:
-                most, best = worth, (case, call, pairs)
+                most, best = worth, (case, call, facts)
         return -most, turn, name, best
 
-    def _taken(self, case: Case, call: Call, pairs: list[Any]) -> Drawn:
-        self._met[case.operator].update(pairs)
+    def _taken(self, case: Case, call: Call, facts: Facts) -> Drawn:
+        for some in facts:
+            self._met[case.operator].update(some)
         key = keys.key_of(case, call)
         fresh = 0.0 if key in self._keys else self.transformations[case.transformation].graphs
         self._keys.add(key)
         return Drawn(case, fresh)
 
 
-def _pairs(case: Case, call: Call) -> list[Any]:
-    """Return every two levels that meet in a case; its transformation is a level too."""
+def _facts(case: Case, call: Call) -> Facts:
+    """Return the levels of a case, and every two that meet in it; its transformation is a level too."""
     levels = [("", case.transformation), *((name, str(level)) for name, level in call.levels.items())]
-    return list(itertools.combinations(levels, 2))
+    return levels, list(itertools.combinations(levels, 2))
 
 
 def chosen(sampler: Sampler, *, cases: int, most_keys: float, after: str = "") -> list[Drawn]:

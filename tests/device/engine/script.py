@@ -60,7 +60,7 @@ def script(call: Call, transformation: Transformation, bench: Any, truth: Any, n
     if not tracer.refused and (not names or None in names):
         raise NoScript("an answer is no result of a public call")
     parts = {
-        "told": f"{call.operator.name}, {transformation.name}: {_told(call)}"[:110],
+        "title": f"{call.operator.name}, {transformation.name}: {_title(call)}"[:110],
         "named": named,
         "names": ", ".join(map(str, names)),
         "loose": _tolerance(call),
@@ -89,7 +89,7 @@ def _packed(lines: list[str]) -> list[str]:
 
 
 _BEGIN = """\
-# {told}
+# {title}
 import sys, torch
 from math import inf, nan
 
@@ -156,9 +156,9 @@ def _tolerance(call: Call) -> str:
     return "dict(rtol=2e-2, atol=1e-2)" if low else "dict(rtol=1e-4, atol=1e-5)"
 
 
-def _told(call: Call) -> str:
-    told = ((name.lstrip("@"), level) for name, level in call.levels.items() if name[0] == "@")
-    return ", ".join(f"{name}={str(level).replace('torch.', '')}" for name, level in told)
+def _title(call: Call) -> str:
+    levels = ((name.lstrip("@"), level) for name, level in call.levels.items() if name[0] == "@")
+    return ", ".join(f"{name}={str(level).replace('torch.', '')}" for name, level in levels)
 
 
 class _DrawnApart(Call):
@@ -235,13 +235,13 @@ class _Tracer:
         if self._is_paused:
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
-        told = [self.text(one) for one in args if not _is_read(name)]
-        told += [f"{key}={self.text(one)}" for key, one in kwargs.items() if not _says_nothing(func, key, one)]
+        given = [self.text(one) for one in args if not _is_read(name)]
+        given += [f"{key}={self.text(one)}" for key, one in kwargs.items() if not _says_nothing(func, key, one)]
         try:
             answer = func(*args, **kwargs)
         except Exception:
             self.refused = True
-            self.lines.append(self._spelled(func, args, told))
+            self.lines.append(self._spelled(func, args, given))
             raise
         first = args[0] if args else None
         made = any(
@@ -252,26 +252,26 @@ class _Tracer:
         if answer is first and name == "to" and id(first) in self._literals:  # it is written as moved
             return answer
         if name == "__setitem__":
-            self.lines.append(f"{told[0]}[{self._index(args[1])}] = {told[2]}")
+            self.lines.append(f"{given[0]}[{self._index(args[1])}] = {given[2]}")
         elif name == "__getitem__":
-            self._write(answer, f"{told[0]}[{self._index(args[1])}]")
+            self._write(answer, f"{given[0]}[{self._index(args[1])}]")
         elif _is_read(name):  # an attribute that is a tensor: .T, .real
             self._write(answer, f"{self.text(first)}.{getattr(getattr(func, '__self__', None), '__name__', '')}")
         else:
-            self._write(answer, self._spelled(func, args, told))
+            self._write(answer, self._spelled(func, args, given))
         return answer
 
-    def _spelled(self, func: Any, args: Any, told: list[str]) -> str:
+    def _spelled(self, func: Any, args: Any, given: list[str]) -> str:
         """Return a call by the public name of its function."""
         name = getattr(func, "__name__", "")
         for path, home in _HOMES:
             short = name[len(prefix) :] if name.startswith(prefix := f"{path.rpartition('.')[2]}_") else name
             found = next((one for one in (name, short) if getattr(home, one, None) is func), None)
             if found is not None and home is not torch.Tensor:
-                return f"{path}.{found}({', '.join(told)})"
+                return f"{path}.{found}({', '.join(given)})"
         if not (args and isinstance(args[0], torch.Tensor) and hasattr(torch.Tensor, name)):
             self.lost = self.lost or f"{name or func} is no public function"
-        return f"{told[0] if told else ''}.{name}({', '.join(told[1:])})"
+        return f"{given[0] if given else ''}.{name}({', '.join(given[1:])})"
 
     def _index(self, index: Any) -> str:
         if isinstance(index, tuple):

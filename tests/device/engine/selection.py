@@ -16,10 +16,12 @@ import torch
 from .cases import Case
 from .versions import is_at_least
 
+LAYERS = ("smoke", "regressions", "scenarios", "drawn")
 # The driver's watchdog ends a process that holds more bytes than this: a case that needs more is left out.
 MEMORY_LIMIT = "DEVICE_SUITE_MEMORY_BYTES"
-# What adds up more terms is a whole net, with a graph for each of its layers: --quick leaves it out.
-_QUICK_TERMS = 512
+# Of the regressions --quick has what this issue showed part by part, but no whole net, whose layers are a graph each:
+# what adds up more terms. All else that a graph key can buy, drawn cases buy more of (benchmarks/README.md).
+_QUICK_ISSUE, _QUICK_TERMS, _QUICK_SECONDS = "82707", 512, 60.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,18 @@ class Selection:
             and case.id not in self.done
         ]
 
+    def leaves_out(self, path: Path) -> bool:
+        """Say whether no case of a file can be chosen, as its layer tells; where ids are named each file may have them.
+
+        >>> quick = Selection(only="", after="", without="", quick=True)
+        >>> quick.leaves_out(Path("scenarios/test_models.py")), quick.leaves_out(Path("scenarios/test_smoke.py"))
+        (True, False)
+        """
+        layer = path.stem[len("test_") :] if path.stem in ("test_smoke", "test_drawn") else path.parent.name
+        if self.only or layer not in LAYERS:
+            return False
+        return (self.quick and layer == "scenarios") or bool(self.layers and layer not in self.layers)
+
     def unknown(self, cases: Iterable[str]) -> str:
         """Return what is wrong with the ids that were named, given all there are; an empty text where each is one."""
         names = [name.strip() for name in self.only.split(",") if name.strip()]
@@ -98,19 +112,20 @@ class Selection:
 
 
 def quick_cases(cases: list[Case]) -> list[Case]:
-    """Return the cases of a file that --quick asks: smoke, the first case of each issue, and what is drawn.
+    """Return the cases of a file that --quick asks: smoke, the parts of #82707, and what is drawn.
 
     Another shape between two calls is half of what a case compiles: it is left out.
     """
-    issues: set[str] = set()
-    found = []
-    for case in cases:
-        is_new = case.layer == "regressions" and bool(case.issues) and case.issues[0] not in issues
-        is_new = is_new and case.terms <= _QUICK_TERMS
-        if case.layer in ("smoke", "drawn") or (is_new and not case.full):
-            issues.update(case.issues[:1])
-            found.append(replace(case, states=tuple(state for state in case.states if state != "other")))
-    return found
+    return [
+        replace(case, states=tuple(state for state in case.states if state != "other"))
+        for case in cases
+        if case.layer in ("smoke", "drawn")
+        or (case.layer == "regressions" and _QUICK_ISSUE in case.issues and _is_short(case))
+    ]
+
+
+def _is_short(case: Case) -> bool:
+    return case.terms <= _QUICK_TERMS and case.limit_seconds <= _QUICK_SECONDS and not case.full
 
 
 def load_done(path: str) -> frozenset[str]:
@@ -128,7 +143,7 @@ def _listed(case_id: str, patterns: str) -> bool:
 
 
 def why_not_here(case: Case, *, device: torch.device, full: bool) -> str | None:
-    """Return the reason why a case cannot be asked here, or None."""
+    """Return the reason why a case cannot be run here, or None."""
     if case.full and not full:
         return "only with --full"
     if case.since is not None and not is_at_least(case.since):

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import os
 import time
-import warnings
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any
 
 import pytest
 import torch
 
-import operators
-import transforms
-
-from . import trial
 from .budget import budget_of, words
 from .cases import Case, Cases
 from .compare import Mismatch
+from .dispatch import is_among, like, names_in, names_of, of_case, of_descriptions
 from .estimate import estimate
 from .faults import InjectedFault
 from .findings import Found
-from .keys import Dispatched
 from .known import Answer, explaining, load_known
 from .layer import Drawn, WrongCase, named_cases
 from .outcomes import OutcomeLog, judge
 from .runs import Bench
 from .sampler import Case as DrawnCase
-from .sampler import draw
 from .selection import Selection, Shard, load_done, prepare_device, why_not_here
-from .states import Refused, answers_of, run_case
+from .states import Refused, run_case
 
 _SUITE = Path(__file__).parents[1]
 # The references are small: more threads wait for each other. MKL's LU of a batch is wrong or hangs with more than one:
@@ -44,7 +36,7 @@ _TIME_OVER = "the time of --time is over"
 _FEW = 20
 
 
-def _told(wrong: BaseException | None) -> str:
+def _stated(wrong: BaseException | None) -> str:
     """Return what is wrong, without a script, which an event has beside it."""
     if isinstance(wrong, (Found, WrongCase)):
         return f"Mismatch: {wrong.brief if isinstance(wrong, Found) else wrong}"
@@ -76,8 +68,8 @@ class Session:
     def __init__(self, option: Any) -> None:
         begun = time.monotonic()
         self.device = prepare_device(option("--device"))
-        if told := os.environ.get("DEVICE_SUITE_THREADS"):  # the share of a process that has others beside it
-            torch.set_num_threads(int(told))
+        if share := os.environ.get("DEVICE_SUITE_THREADS"):  # the share of a process that has others beside it
+            torch.set_num_threads(int(share))
         if self.device.type != "cpu":
             torch.set_num_threads(min(torch.get_num_threads(), _REFERENCE_THREADS))
         self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)
@@ -99,6 +91,7 @@ class Session:
         self._tells_estimate = not option("--no-estimate")
         self._operator = option("--op")
         self._by_description = of_descriptions() if self._operator else {}
+        self._words = names_of(self._operator, self._by_description)
         self._known = load_known(Path(option("--known"))) if option("--known") else ()
         self.bench = Bench(self.device, around=self.fault.maker if self.fault else None, seed=option("--seed"))
         self._ids: list[str] = []
@@ -109,7 +102,7 @@ class Session:
         self._last: Case | None = None
 
     def begin(self) -> None:
-        """Write what is asked of what."""
+        """Write what is tested, and where."""
         self.log.write(
             "session",
             torch=torch.__version__,
@@ -122,7 +115,7 @@ class Session:
         )
 
     def listed(self, cases: Cases) -> list[Case]:
-        """Return the cases of a file that are asked here; what is drawn is drawn now.
+        """Return the cases of a file that are run here; what is drawn is drawn now.
 
         Raises:
             ValueError: an id names what is not there.
@@ -148,6 +141,9 @@ class Session:
     def _dispatches(self, case: Case) -> bool:
         if not self._operator or case.layer == "drawn":
             return True
+        # Where descriptions dispatch it, those cases alone are run to know whose code has one of their names.
+        if self._words and not self._words & names_in(case.act):
+            return False
         names = of_case(case, self.bench.seed)
         self._dispatched |= names or frozenset()
         meets = names is not None and is_among(self._operator, names)
@@ -164,7 +160,7 @@ class Session:
             return
         if wrong := self.selection.unknown(self._ids):
             raise ValueError(wrong)
-        # Cases that nothing is known of are asked beside others: alone they are no answer.
+        # Cases that nothing is known of are run beside others: by themselves they are no answer.
         if self._operator and not self._is_met and self.selection.shard is None:
             near = like(self._operator, self._dispatched)
             also = f"did you mean {', '.join(near)}?" if near else "names are aten.add.Tensor, or aten.add"
@@ -206,17 +202,17 @@ class Session:
         outcome, facts, wrong = self._judged(case, wrong)
         if isinstance(wrong, Mismatch) and wrong.error is not None:
             error = wrong.error.as_json()
-        self.log.finished(case, outcome, _told(wrong), error, seconds, **facts, **self._fault_hits())
+        self.log.finished(case, outcome, _stated(wrong), error, seconds, **facts, **self._fault_hits())
         if self._must_leave(case, wrong is not None) or (outcome == "failed" and self._is_suspect(before)):
             self._leave(item.session, case)
         if outcome == "known":
-            pytest.xfail(f"{facts['known_issue']}: {_told(wrong)}")
+            pytest.xfail(f"{facts['known_issue']}: {_stated(wrong)}")
         if wrong is not None:
             raise wrong
 
     def _judged(self, case: Case, wrong: BaseException | None) -> tuple[str, dict[str, Any], BaseException | None]:
         """Return the outcome of a case that ran, what else its line says, and what is wrong; what is new is shrunk."""
-        answers = wrong.answers if isinstance(wrong, WrongCase) else [Answer(_told(wrong))]
+        answers = wrong.answers if isinstance(wrong, WrongCase) else [Answer(_stated(wrong))]
         if wrong is None:
             issue = next((row for row in self._known if row.expects(case.id)), None)
         else:
@@ -231,7 +227,7 @@ class Session:
         return outcome, facts, wrong
 
     def _answer(self, case: Case) -> tuple[dict[str, float], str | None, BaseException | None]:
-        """Return the error of a case that is right, why it cannot be asked, and what is wrong with its answer."""
+        """Return the error of a case that is right, why it cannot be run, and what is wrong with its answer."""
         error: dict[str, float] = {}
         reason: str | None = None
         wrong: BaseException | None = None
@@ -291,62 +287,3 @@ class Session:
         # A refusal that is right may be an assertion of a kernel, after which the device serves nobody here.
         doubtful = failed or ":refusal:" in case.id
         return case.alone or (doubtful and self.device.type != "cpu" and not self.bench.still_serves())
-
-
-# The ways of a description that dispatch other overloads than its common form.
-_WAYS = ("common", "inplace", "out", "gradient")
-
-
-def wanted_names(name: str) -> str:
-    """Return an operator as the dispatcher writes it.
-
-    >>> wanted_names("aten::add.Tensor"), wanted_names("softmax")
-    ('aten.add.Tensor', 'aten.softmax')
-    """
-    name = name.replace("::", ".")
-    return name if name.startswith("aten.") or name.count(".") > 1 else f"aten.{name}"
-
-
-def is_among(name: str, dispatched: Iterable[str]) -> bool:
-    """Say whether an overload `aten.add.Tensor`, or any of `aten.add`, is among what was dispatched."""
-    wanted = wanted_names(name)
-    return any(one == wanted or one.startswith(f"{wanted}.") for one in dispatched)
-
-
-def of_descriptions() -> dict[str, frozenset[str]]:
-    """Return what each description dispatches: its common form, in place, with out=, and its gradient."""
-    every, ways, bench = operators.described(), transforms.known(), Bench(torch.device("cpu"))
-    found = {}
-    for name, operator in every.items():
-        seen = Dispatched()
-        for way in (ways[one] for one in _WAYS):
-            if not way.applies(operator):
-                continue
-            with contextlib.suppress(Exception):
-                call = draw(DrawnCase(name, way.name, 0), operator, way)
-                if call is not None:
-                    with seen.watching():
-                        trial.asked(call, way, bench)
-        found[name] = frozenset(seen.operators)
-    return found
-
-
-def of_case(case: Case, seed: int) -> frozenset[str] | None:
-    """Return what a case of the core dispatches; None where it is not run to know: it takes memory, or a process."""
-    if case.full or case.alone or case.memory_bytes or (case.devices and "cpu" not in case.devices):
-        return None
-    seen = Dispatched()
-    bench = Bench(torch.device("cpu"), around=seen.watching, seed=seed)
-    with contextlib.suppress(Exception), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if case.check:
-            case.act(bench)
-        else:
-            answers_of(case, bench, bench.device_run(), (0, 0))
-    return frozenset(seen.operators) or None
-
-
-def like(name: str, dispatched: Iterable[str]) -> list[str]:
-    """Return operators that look alike."""
-    known = {one for full in dispatched for one in (full, full.rpartition(".")[0])}
-    return difflib.get_close_matches(wanted_names(name), sorted(known), n=3, cutoff=0.7)

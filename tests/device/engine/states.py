@@ -21,7 +21,7 @@ _DRAWS = {"fresh": (0, 0), "again": (0, 0), "other": (1, 0), "polluted": (0, 1)}
 
 
 class Refused(Exception):
-    """The case cannot be asked here; the reason says why."""
+    """The case cannot be run here; the reason says why."""
 
 
 _KEPT_ELEMENTS = 300_000
@@ -139,7 +139,7 @@ def _judge(
         odd = sorted({leaf.path for leaf in actual} ^ {leaf.path for leaf in reference})
         raise Mismatch(f"{len(actual)} outputs, the reference has {len(reference)}; not in both: {', '.join(odd[:5])}")
     own = Own(case, bench, partial(known.get, case, bench, precise=False), draw, reference)
-    asked = []
+    pairs = []
     for got, want in zip(actual, reference):
         if isinstance(want.value, Absent):
             continue  # the CPU refuses this combination: nothing is defined
@@ -147,10 +147,10 @@ def _judge(
             _check_absence(got, own.answer(want.path), bench)
             continue
         check_form(case, bench, got, want, own)
-        asked.append((got, want) if case.autocast is None else _under_autocast(case, own, got, want))
+        pairs.append((got, want) if case.autocast is None else _under_autocast(case, own, got, want))
     _demand_answers(actual, reference)  # first: what was not done has not written to its operands either
     return compare_leaves(
-        asked, partial(_own_answer, case, own), terms=case.terms, factor=case.factor, floor=case.floor
+        pairs, partial(_own_answer, case, own), terms=case.terms, factor=case.factor, floor=case.floor
     )
 
 
@@ -166,7 +166,7 @@ def _own_answer(case: Case, own: Own, path: str) -> Leaf | None:
 
 
 def _demand_answers(actual: list[Leaf], reference: list[Leaf]) -> None:
-    """Raise Refused where a table of conditions got no answer at all: nothing was asked."""
+    """Raise Refused where a table of conditions got no answer at all: nothing was tested."""
     for leaves, where in ((reference, "on the CPU"), (actual, "on this device")):
         outputs = [leaf for leaf in leaves if not leaf.path.startswith("base")]
         refused = [leaf.value for leaf in outputs if isinstance(leaf.value, Absent)]

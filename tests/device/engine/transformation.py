@@ -44,7 +44,7 @@ class Call:
         return Context(self.operator, self.row, precise=run.precise).bases()
 
     def places(self, truth: Truth | None) -> list[Any]:
-        """Return what travels for out=, or for the gradients of the answers, where the reference told their forms."""
+        """Return what travels for out=, or for the gradients of the answers, where the reference gave their forms."""
         if truth is None or not truth.forms:
             return []
         context = Context(self.operator, self.row)
@@ -68,7 +68,7 @@ class Transformation:
         share: how often it is drawn beside the others.
         varied: a case makes its call in other ways too that need no other graph (`trial.variants`).
         free: the factors of its own that need no other graph. beside: the forms in which its call is made too.
-        relaid: those calls are laid in other ways.
+        relayout: those calls have other layouts.
     """
 
     name = ""
@@ -76,7 +76,7 @@ class Transformation:
     focus: tuple[str, ...] = ()
     graphs = 1.3
     share = 1.0
-    varied = relaid = True
+    varied = relayout = True
     free: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
 
@@ -100,7 +100,7 @@ class Transformation:
         return []
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
-        """Return what is compared. `truth` is None while the reference itself is asked."""
+        """Return what is compared. `truth` is None while the reference itself is computed."""
         return call.perform(run, call.bases(run), call.places(truth))
 
     def truth(self, call: Call, bench: Any) -> Truth:
@@ -120,7 +120,7 @@ class Transformation:
         return self.perform(call, run, truth)
 
     def dtypes(self, call: Call, bench: Any, truth: Truth, results: list[Any]) -> list[Any]:
-        """Return the dtypes that a script demands of the results; asked of calls under autocast alone."""
+        """Return the dtypes that a script demands of the results; called for calls under autocast alone."""
         return [one.dtype for one in results if hasattr(one, "dtype")]
 
     def chosen_from(self, call: Call, run: Any) -> list[Any]:

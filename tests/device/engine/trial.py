@@ -57,7 +57,7 @@ def prepared(case: Case, operator: Operator, transformation: Transformation, ben
             if exclusions.why(one):
                 continue
             try:
-                found.append((one, asked(one, transformation, bench)))
+                found.append((one, reference_of(one, transformation, bench)))
             except NameError:  # a mistake in a description or a transformation, no refusal
                 raise
             except Exception as raised:
@@ -75,7 +75,7 @@ def prepared(case: Case, operator: Operator, transformation: Transformation, ben
 def variants(call: Call, transformation: Transformation) -> Iterator[Call]:
     """Yield calls that need no other graph: other values and data, other layouts of the same kind, other forms.
 
-    Of tensors that are contiguous, some lie behind an offset; of the others each is laid another way. A plain call is
+    Of tensors that are contiguous, some lie behind an offset; of the others each lies another way. A plain call is
     made in place and with out= too.
     """
     others = [one for one in call.operator.values if one != call.levels["@values"]] or [call.levels["@values"]]
@@ -92,7 +92,7 @@ def variants(call: Call, transformation: Transformation) -> Iterator[Call]:
             "@form": forms[(place + 1) % len(forms)] if forms else form,
         }
         for name, level in call.levels.items():
-            if name.startswith("@layout") and transformation.relaid:
+            if name.startswith("@layout") and transformation.relayout:
                 alike = [one for one in call.operator.layouts if (one in CONTIGUOUS) == (level in CONTIGUOUS)]
                 levels[name] = alike[(alike.index(level) + turn + 1) % len(alike)]
             elif name in transformation.free:
@@ -102,7 +102,7 @@ def variants(call: Call, transformation: Transformation) -> Iterator[Call]:
             yield other
 
 
-def asked(call: Call, transformation: Transformation, bench: Any) -> Truth:
+def reference_of(call: Call, transformation: Transformation, bench: Any) -> Truth:
     """Return the reference's answers to a call; raise what the CPU raises."""
     with float64_by_default():
         return transformation.truth(call, bench)

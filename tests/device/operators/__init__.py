@@ -29,7 +29,7 @@ def described() -> dict[str, Operator]:
     """
     found: dict[str, Operator] = {}
     for table in tables():
-        if twice := sorted(set(found) & set(table.operators)):
-            raise ValueError(f"operators: {', '.join(twice)}: described twice")
+        if double := sorted(set(found) & set(table.operators)):
+            raise ValueError(f"operators: {', '.join(double)}: described two times")
         found.update(table.operators)
     return found

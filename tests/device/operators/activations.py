@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.description import ABSENT, REDUCED, Table
-from engine.pools import LONE
+from engine.pools import SINGLES
 
 t = Table()
 ACT = {"dtypes": "f", "factor": 32.0}
@@ -55,7 +55,7 @@ t.add(
     _at=(ABSENT, "each"),
     terms="all",
     sizes=("small", "four", "line", "high", "five", "none", "column", "row", "empty", "middle"),
-    laid=(0, 1),
+    layouts_of=(0, 1),
 )
 t.add(
     "rrelu",
@@ -106,7 +106,7 @@ t.add(
 )
 
 DIM = (0, -1, 1, -2, 2)
-SHARED = {"dtypes": "f", "factor": 32.0, "values": ("plain", "wide", "inf", "masked", "special", "equal", *LONE)}
+SHARED = {"dtypes": "f", "factor": 32.0, "values": ("plain", "wide", "inf", "masked", "special", "equal", *SINGLES)}
 
 t.each(
     "softmax log_softmax",
@@ -144,6 +144,6 @@ for name in ("_softmax", "_log_softmax"):
         _half=(False,),
         paths=(f"aten.{name}",),
         forms=("call", "out"),
-        sizes=("small", "four", "none", "long", "three", "row", "lone", "middle", "empty"),
+        sizes=("small", "four", "none", "long", "three", "row", "tall_column", "middle", "empty"),
         **SHARED,
     )

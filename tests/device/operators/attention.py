@@ -19,7 +19,7 @@ SHAPES = {
     "heads": (1, 33, 2, 4, 8),
     "batch": (33, 1, 3, 2, 8),
     "wide": (1, 2, 4, 33, 96),
-    "wider": (1, 1, 8, 32, 128),
+    "broad": (1, 1, 8, 32, 128),
     "tiles": (1, 2, 32, 32, 64),
     "long": (1, 1, 100, 100, 8),
     "far": (1, 2, 1, 1031, 8),
@@ -90,7 +90,7 @@ t.add(
     scale=SCALE,
     dropout_p=(ABSENT, 0.0),
     sizes=SHAPES,
-    laid=(0, 1, 2, 3),
+    layouts_of=(0, 1, 2, 3),
     **ATTENTION,
 )
 t.add(
@@ -145,7 +145,7 @@ t.add(
     is_causal=(ABSENT, True),
     scale=SCALE[:4],
     sizes={"main": (5, 7, 8), "one": (1, 1, 1), "query": (1, 33, 64), "square": (33, 33, 9), "wide": (2, 100, 96)},
-    laid=(0, 1, 2),
+    layouts_of=(0, 1, 2),
     **ATTENTION,
 )
 t.add(
@@ -162,7 +162,7 @@ t.add(
     _weights=(True, False),
     _averaged=(True, False),
     sizes={key: SHAPES[key] for key in ("main", "one", "square", "batch", "thin")},
-    laid=(0, 1, 3),
+    layouts_of=(0, 1, 3),
     **{**ATTENTION, "dtypes": "s", "terms": 256, "floor": 1.0},
 )
 

@@ -1,4 +1,4 @@
-"""Products of batches of matrices, sums of products by letters and by sides."""
+"""Products of batches of matrices, sums of products by characters and by sides."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from engine.description import ABSENT, Table
 
 t = Table()
 CAST = (ABSENT, "row", "column", "none", "ones", "more")
-# The second operand's own dtype: wider, narrower, of another kind.
+# The second operand's own dtype: broader, narrower, of another kind.
 WITH = (ABSENT, torch.float32, torch.float16, torch.int64, torch.uint8, torch.bool)
 MEET = {"_cast": CAST, "_with": WITH}
 INF = float("inf")
@@ -189,7 +189,7 @@ for name in ("add", "sub", "div"):
         f"{name}_number",
         "any",
         lambda c: 2.5,
-        laid=(0,),
+        layouts_of=(0,),
         dtypes="fi",
         act=None,
         paths=(f"torch.{name}",),

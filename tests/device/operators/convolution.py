@@ -162,7 +162,7 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
         factor=32.0,
         **NEURAL,
     )
-    # Which of the three gradients are asked for chooses the kernels.
+    # Which of the three gradients are requested chooses the kernels.
     t.add(
         f"convolution_backward{rank}d",
         _input,
@@ -177,7 +177,7 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
         _groups=GROUPS,
         _mask=((True, True, True), (True, False, False), (False, True, False), (False, False, True)),
         sizes={key: shapes[key] for key in ("main", "one", "tiles", "point", "single", "pair")},
-        laid=(0, 1),
+        layouts_of=(0, 1),
         terms=64,
         factor=32.0,
         **{**NEURAL, "forms": ("call",)},

@@ -119,7 +119,7 @@ t.add(
     sizes={**CLASSES, "long": (3, 1031), "line": (17,)},
     **WIDE,
 )
-# (steps, batch, classes): targets of several lengths, doubled letters, and one that is too long to be reached.
+# (steps, batch, classes): targets of several lengths, doubled characters, and one that is too long to be reached.
 CTC = {
     "main": (9, 3, 5),
     "one": (12, 1, 4),
@@ -130,7 +130,7 @@ CTC = {
 }
 
 
-def _letters(c):
+def _characters(c):
     found = c.indices(c.shape[2] - 1, (c.shape[1], 3))
     found = found * 0 if c.args["_same"] else found
     return found + (1 if c.args["_blank"] == 0 else 0)
@@ -139,7 +139,7 @@ def _letters(c):
 t.add(
     "ctc_loss",
     lambda c: torch.log_softmax(c.draw("any", c.shape).double(), -1).to(c.draw("any", (1,)).dtype),
-    _letters,
+    _characters,
     act=lambda x, y, same, blank, lengths, flat, **k: F.ctc_loss(
         x,
         torch.cat([row[:end] for row, end in zip(y, lengths)]) if flat else y,

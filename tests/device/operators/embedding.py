@@ -23,7 +23,7 @@ TABLES = {
     "rows": (20011, 4),
 }
 # How many numbers there are, and in how many sides.
-ASKED = {"few": (5,), "matrix": (3, 4), "none": (), "empty": (0,), "one": (1, 1), "many": (1031,), "deep": (2, 1, 3)}
+QUERIES = {"few": (5,), "matrix": (3, 4), "none": (), "empty": (0,), "one": (1, 1), "many": (1031,), "deep": (2, 1, 3)}
 # Which numbers: in no order, one alone, each in order, the last.
 WHICH = ("any", "same", "sorted", "last")
 
@@ -31,7 +31,7 @@ WHICH = ("any", "same", "sorted", "last")
 def numbers(c, shape, below=None):
     """Indices into the table, of the dtype and kind that the row names."""
     if math.prod(shape) * c.shape[-1] > LENGTH:
-        raise ValueError("more than is asked of one row")
+        raise ValueError("more than is requested of one row")
     below = c.shape[0] if below is None else below
     found = c.indices(below, shape)
     which = c.args["_which"]
@@ -47,10 +47,10 @@ def numbers(c, shape, below=None):
 INDEXED = {"_which": WHICH, "_kind": (torch.int64, torch.int32)}
 t.add(
     "embedding",
-    lambda c: numbers(c, ASKED[c.args["_asked"]]),
+    lambda c: numbers(c, QUERIES[c.args["_queried"]]),
     "any",
-    act=lambda i, w, asked, which, kind, **k: F.embedding(i, w, **k),
-    _asked=tuple(ASKED),
+    act=lambda i, w, queried, which, kind, **k: F.embedding(i, w, **k),
+    _queried=tuple(QUERIES),
     **INDEXED,
     padding_idx=(ABSENT, None, 0, 1, -1),
     scale_grad_by_freq=(ABSENT, False, True),
@@ -76,9 +76,9 @@ t.add(
 )
 t.add(
     "embedding_dense_backward",
-    lambda c: c.draw("any", (*ASKED[c.args["_asked"]], c.shape[1])),
-    lambda c: numbers(c, ASKED[c.args["_asked"]]),
-    act=lambda g, i, asked, which, kind, count, padding, scaled: torch.ops.aten.embedding_dense_backward(
+    lambda c: c.draw("any", (*QUERIES[c.args["_queried"]], c.shape[1])),
+    lambda c: numbers(c, QUERIES[c.args["_queried"]]),
+    act=lambda g, i, queried, which, kind, count, padding, scaled: torch.ops.aten.embedding_dense_backward(
         g, i, count, padding, scaled
     ),
     _asked=("few", "matrix", "empty", "one", "deep"),
@@ -143,13 +143,13 @@ t.add(
     _weighted=(False, True),
     include_last_offset=(ABSENT, False, True),
     sizes={**TABLES, "far": (2, 9001)},
-    laid=(0, 1, 3),
+    layouts_of=(0, 1, 3),
 )
 t.add(
     "one_hot_kinds",
-    lambda c: numbers(c, ASKED[c.args["_asked"]], 5),
-    act=lambda i, asked, which, kind, count: F.one_hot(i, count),
-    _asked=tuple(key for key in ASKED if key != "empty"),
+    lambda c: numbers(c, QUERIES[c.args["_queried"]], 5),
+    act=lambda i, queried, which, kind, count: F.one_hot(i, count),
+    _queried=tuple(key for key in QUERIES if key != "empty"),
     **{**INDEXED, "_kind": (torch.int64,)},
     _count=(-1, 5, 6, 33),
     dtypes="s",

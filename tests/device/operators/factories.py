@@ -31,7 +31,7 @@ t.add(
     dtypes="fibc",
     forms=("call", "inplace", "grad"),
     values=("plain",),
-    laid=(0,),
+    layouts_of=(0,),
 )
 t.add(
     "fill_special",
@@ -294,7 +294,7 @@ t.add(
     dtypes="fib",
     forms=("call", "grad"),
     values=("plain", "ties"),
-    laid=(0,),
+    layouts_of=(0,),
     sizes=("small", "four", "none", "empty", "long", "middle"),
 )
 t.add(
@@ -345,6 +345,6 @@ t.add(
     dtypes="s",
     forms=("call", "grad"),
     values=("plain", "wide"),
-    laid=(),
+    layouts_of=(),
     finish=lambda y: y * 1,
 )

@@ -88,7 +88,7 @@ for name in ("fftfreq", "rfftfreq"):
         forms=("call",),
         values=("plain",),
         sizes=("one",),
-        laid=(),
+        layouts_of=(),
     )
 LINES = {"main": (2, 100), "line": (67,), "long": (1, 1031), "least": (3, 26), "many": (33, 64)}
 PADDED = ("reflect", "constant", "replicate", "circular")

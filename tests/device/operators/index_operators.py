@@ -164,6 +164,6 @@ t.add(
     _with=(ABSENT, torch.float32, torch.int64, torch.bool),
     forms=("call",),
     sizes=FEW_SIZES,
-    laid=(0, 1),
+    layouts_of=(0, 1),
     **EVERY,
 )

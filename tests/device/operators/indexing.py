@@ -50,7 +50,7 @@ def _second(c):
     return c.at(c.indices(below, (4,)), below)
 
 
-PLACED = ("small", "four", "three", "high", "long", "five", "column", "row", "lone", "wide", "many", "middle")
+PLACED = ("small", "four", "three", "high", "long", "five", "column", "row", "tall_column", "wide", "many", "middle")
 t.add(
     "index",
     "any",
@@ -226,5 +226,5 @@ for name in ("mul", "copy", "fill", "zero", "sub", "clamp", "neg", "exp", "sqrt"
         sizes=("small", "four", "long", "line", "three", "high", "many", "wide", "tall", "middle"),
         values=("plain", "special"),
         factor=32.0,
-        laid=(0,),
+        layouts_of=(0,),
     )

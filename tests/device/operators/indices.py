@@ -8,7 +8,7 @@ from engine.description import ABSENT
 
 SIZES = (
     *("small", "four", "none", "empty", "one", "line", "long", "high", "three", "five", "tall"),
-    *("row", "lone", "wide", "many", "middle"),
+    *("row", "tall_column", "wide", "many", "middle"),
 )
 FEW_SIZES = ("small", "four", "none", "empty", "one", "line", "three", "five", "row", "column", "middle", "high")
 DIM = (0, -1, 1, -2, 2)

@@ -12,7 +12,7 @@ EVERY = {"dtypes": "fibc", "values": ("plain", "wide", "special")}
 MOVED = {**EVERY, "forms": ("call", "grad"), "sizes": REDUCED}
 SIDED = {**MOVED, "sizes": tuple(size for size in REDUCED if size != "none")}
 # Of half a hundred thousand elements, many copies are not made.
-SHORT = tuple(size for size in REDUCED if size not in ("tall", "lone", "wide", "many"))
+SHORT = tuple(size for size in REDUCED if size not in ("tall", "tall_column", "wide", "many"))
 DIM = (0, -1, 1, -2)
 
 t.add(
@@ -52,7 +52,7 @@ t.add(
     forms=("call", "grad"),
     sizes=("small", "four", "line", "one", "three", "long", "high", "column", "row", "middle", "empty", "five"),
     terms=4,
-    laid=(0, 1),
+    layouts_of=(0, 1),
     **EVERY,
 )
 t.add(
@@ -64,7 +64,7 @@ t.add(
     forms=("call", "grad"),
     sizes=("small", "four", "line", "three", "column"),
     terms=4,
-    laid=(0,),
+    layouts_of=(0,),
     **EVERY,
 )
 t.add(

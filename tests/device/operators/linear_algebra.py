@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from engine.description import ABSENT, LAID, Table
+from engine.description import ABSENT, ANY_LAYOUT, Table
 
 t = Table()
 
 # A matrix of equal rows is singular.
-UNSPREAD = tuple(layout for layout in LAID if layout != "expanded")
+UNSPREAD = tuple(layout for layout in ANY_LAYOUT if layout != "expanded")
 
 
 def _unit(c, *sides):
@@ -69,7 +69,7 @@ L = {
     "terms": 64,
     "factor": 128.0,
     "floor": 1.0,
-    "laid": (0, 1),
+    "layouts_of": (0, 1),
     "layouts": UNSPREAD,
 }
 CALL, BOTH = {**L, "forms": ("call",)}, {**L, "forms": ("call", "grad")}
@@ -252,7 +252,7 @@ t.add(
 )
 
 COLUMNS = {"_columns": (3, 1, 8, 33)}
-WIDER = {key: size for key, size in FILLED.items() if key not in ("bigger", "many")}
+FEWER = {key: size for key, size in FILLED.items() if key not in ("bigger", "many")}
 ANY = lambda c: c.draw("any", (*c.shape, c.args["_columns"]))
 t.add(
     "qr",
@@ -307,7 +307,7 @@ t.add(
     "eigvals_of_definite",
     _definite,
     act=lambda a: torch.linalg.eigvals(a).abs().sort()[0],
-    **{**REAL, "sizes": WIDER},
+    **{**REAL, "sizes": FEWER},
 )
 t.add(
     "pinv",
@@ -325,12 +325,12 @@ t.add(
 )
 t.add(
     "matrix_rank",
-    lambda c: torch.cat([_tall(c), _tall(c)], -1) if c.args["_twice"] else _tall(c),
-    act=lambda a, columns, twice, **k: torch.linalg.matrix_rank(a, **k),
+    lambda c: torch.cat([_tall(c), _tall(c)], -1) if c.args["_doubled"] else _tall(c),
+    act=lambda a, columns, doubled, **k: torch.linalg.matrix_rank(a, **k),
     **COLUMNS,
-    _twice=(False, True),
+    _doubled=(False, True),
     rtol=(ABSENT, 1e-3),
-    **{**CALL, "sizes": WIDER},
+    **{**CALL, "sizes": FEWER},
 )
 t.add(
     "cond",
@@ -357,5 +357,5 @@ t.add(
     _definite,
     lambda c: c.draw("any", (*c.shape, 2)),
     act=lambda a, b: torch.linalg.ldl_solve(*torch.linalg.ldl_factor(a), b),
-    **{**REAL, "sizes": WIDER},
+    **{**REAL, "sizes": FEWER},
 )

@@ -10,7 +10,7 @@ from engine.description import ABSENT, Table
 t = Table()
 BOTH = ("call", "grad")
 PLAIN = ("plain",)
-ODD = ("plain", "zero", "wide", "inf", "special", "lone")
+ODD = ("plain", "zero", "wide", "inf", "special", "single")
 
 REDUCED = ("mean", "sum", "none")
 LOSS = {"terms": "all", "factor": 32.0, "floor": 0.25, "dtypes": "f", "values": ODD, "forms": BOTH}
@@ -193,7 +193,7 @@ for name in ("nll_loss", "cross_entropy"):
         _w=(False, True),
         reduction=REDUCED,
         sizes={"five": (5,), "one": (1,), "long": (1031,)},
-        laid=(0, 2),
+        layouts_of=(0, 2),
         **{**LOSS, "values": PLAIN},
     )
 t.add(

@@ -98,7 +98,7 @@ def placed(*forms):
 
     def made(c):
         if c.args.get("beta", 1) == 0 and c.args.get("alpha", 1) == 0:
-            raise ValueError("nothing is asked for")
+            raise ValueError("nothing is requested")
         return c.draw("any", forms[c.args["_of"]](c))
 
     return made

@@ -40,8 +40,8 @@ def _affine(place, which):
     """A weight or a bias for each channel, where the word names it."""
 
     def made(c):
-        asked = c.args["_affine"] in ("both", which)
-        return c.draw("quarters", c.shape[place:] if place < 0 else (c.shape[place],)) if asked else None
+        is_given = c.args["_affine"] in ("both", which)
+        return c.draw("quarters", c.shape[place:] if place < 0 else (c.shape[place],)) if is_given else None
 
     return made
 
@@ -179,7 +179,7 @@ t.add(
     momentum=(ABSENT, 0.0, 0.5, 1.0),
     eps=EPS,
     sizes=CHANNELS,
-    laid=(0, 1, 3),
+    layouts_of=(0, 1, 3),
     **NEURAL,
     **WEIGHTS,
 )

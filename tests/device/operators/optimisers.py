@@ -6,7 +6,7 @@ import inspect
 
 import torch
 
-from engine.description import ABSENT, LAID, Table
+from engine.description import ABSENT, ANY_LAYOUT, Table
 
 t = Table()
 STEPS = {
@@ -15,7 +15,7 @@ STEPS = {
     "forms": ("call",),
     "terms": 64,
     "floor": 1.0,
-    "layouts": tuple(one for one in LAID if one != "expanded"),
+    "layouts": tuple(one for one in ANY_LAYOUT if one != "expanded"),
     "sizes": {
         "main": (5, 7),
         "line": (17,),

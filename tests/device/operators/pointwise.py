@@ -7,7 +7,7 @@ import torch
 from engine.description import ABSENT, POINTWISE, Table
 
 t = Table()
-# What takes long in float64 is not asked at tens of thousands of elements in every dtype.
+# What takes long in float64 is not computed at tens of thousands of elements in every dtype.
 SHORT = tuple(size for size in POINTWISE if size not in ("tall", "wide"))
 SMOOTH = {"dtypes": "fibc", "factor": 32.0}
 INF = float("inf")
@@ -121,7 +121,7 @@ SPECIAL = {
     "sizes": ("small", "four", "none", "empty", "one", "long", "column", "six"),
 }
 # The CPU has most of them in float32 alone.
-SINGLE = {**SPECIAL, "dtypes": "sib"}
+SINGLE = {**SPECIAL, "dtypes": "sib", "share": 0.5}
 t.each("special_entr special_i0e special_i1 special_i1e", "any", **SPECIAL)
 t.add("special_ndtr", "any", floor=1.0, **SPECIAL)  # 1 + erf: a small result has the error of 1
 t.each("special_erfcx special_bessel_j0 special_bessel_j1 special_log_ndtr", "any", **SINGLE)
@@ -133,7 +133,9 @@ t.each(
 t.each("special_modified_bessel_i0 special_modified_bessel_i1 special_spherical_bessel_j0", "positive", **SINGLE)
 t.each("special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1", "positive", **SINGLE)
 t.each("special_exp2 special_expit special_expm1 special_psi special_log1p special_gammaln", "positive", **SPECIAL)
+# CUDA compiles each of them when it is first called, for a second; few programs do.
 POLYNOMIAL = {
+    "share": 0.3,
     "dtypes": "s",
     "values": ("plain",),
     "factor": 512.0,

@@ -196,7 +196,7 @@ for rank, shapes in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
             _i=(False, True),
             output_size=(2, (3, 1, 2)[:rank], 1),
             sizes={key: shapes[key] for key in ("main", "flat", "tiles", "empty")},
-            laid=(0,),
+            layouts_of=(0,),
             terms=8,
             **{**NEURAL, "dtypes": "s"},
         )

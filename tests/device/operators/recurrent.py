@@ -91,7 +91,7 @@ for _name, _gates in (("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1))
         _biased=(True, False),
         _dropout=(0.0, 1.0),
         _packed=(False, True),
-        laid=(0,),
+        layouts_of=(0,),
         # oneDNN checks no shape: 2.13.0 frees an invalid pointer where a state or a weight does not fit.
         without=("alias", "refusal"),
         **NETS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from engine.description import ABSENT, LAID, REDUCED, Table
-from engine.pools import LONE
+from engine.description import ABSENT, ANY_LAYOUT, REDUCED, Table
+from engine.pools import SINGLES
 
 t = Table()
 
@@ -17,9 +17,14 @@ DTYPE = (ABSENT, torch.float32, torch.int64, torch.float16, torch.int32, torch.b
 R = {"sizes": REDUCED}
 FORMS = ("call", "out", "grad")
 # Of values that are equal, the first is named.
-ORDERED = ("plain", "wide", "special", "inf", "ties", "equal", "sorted", "descending", "lone")
+ORDERED = ("plain", "wide", "special", "inf", "ties", "equal", "sorted", "descending", "single")
 
-SUMMED = {"terms": "all", "floor": 1.0, "forms": FORMS, "values": ("plain", "wide", "special", "inf", "equal", "lone")}
+SUMMED = {
+    "terms": "all",
+    "floor": 1.0,
+    "forms": FORMS,
+    "values": ("plain", "wide", "special", "inf", "equal", "single"),
+}
 t.add("sum", dtypes="fibc", dim=SOME, keepdim=KEEP, dtype=DTYPE, **SUMMED, **R)
 t.add("nansum", dtypes="fib", dim=SOME, keepdim=KEEP, dtype=DTYPE, **SUMMED, **R)
 t.add(
@@ -32,7 +37,7 @@ t.add(
     **R,
 )
 # Without 65,543 elements: float16 cannot hold their number.
-COUNTED = tuple(size for size in REDUCED if size not in ("tall", "lone", "wide", "many"))
+COUNTED = tuple(size for size in REDUCED if size not in ("tall", "tall_column", "wide", "many"))
 t.add("nanmean", dtypes="f", dim=SOME, keepdim=KEEP, dtype=(ABSENT, torch.float32), sizes=COUNTED, **SUMMED)
 t.add(
     "sum_to_size",
@@ -74,7 +79,7 @@ t.add(
     values=("plain", "wide", "special", "inf", "equal"),
     sizes=(
         *("small", "four", "none", "empty", "hollow", "one", "line", "three", "five"),
-        *("row", "lone", "many", "high", "middle"),
+        *("row", "tall_column", "many", "high", "middle"),
     ),
 )
 t.each("amax amin", "distinct", dtypes="fib", dim=SOME, keepdim=KEEP, forms=FORMS, values=ORDERED, **R)
@@ -86,7 +91,7 @@ for name in ("any", "all", "count_nonzero"):
         dtypes="fibc",
         paths=(f"torch.{name}", f"Tensor.{name}"),
         forms=("call",),
-        values=(*ORDERED[:-1], "zero", "lone"),
+        values=(*ORDERED[:-1], "zero", "single"),
         **R,
     )
 # Of nothing there is no extreme.
@@ -148,13 +153,13 @@ t.add(
     forms=FORMS,
     terms="all",
     factor=16.0,
-    values=("plain", "wide", "inf", "masked", "special", "equal", *LONE),
+    values=("plain", "wide", "inf", "masked", "special", "equal", *SINGLES),
     paths=("torch.logsumexp", "Tensor.logsumexp", "special.logsumexp"),
     **R,
 )
 
 # The CPU (2.13) sorts in place over an expanded dimension, so that its own answer is wrong.
-UNSPREAD = tuple(layout for layout in LAID if layout != "expanded")
+UNSPREAD = tuple(layout for layout in ANY_LAYOUT if layout != "expanded")
 INF = float("inf")
 
 SPREAD = {
@@ -190,14 +195,14 @@ for name in ("std", "var", "norm", "median", "nanmedian"):
         forms=("call", "grad"),
         **SPREAD
         if "median" not in name
-        else {**SPREAD, "values": ("plain", "wide", "special", "inf", "ties", "equal", "lone")},
+        else {**SPREAD, "values": ("plain", "wide", "special", "inf", "ties", "equal", "single")},
     )
 NORMED = {
     "forms": FORMS,
     "terms": "all",
     "factor": 32.0,
     "floor": 0.25,
-    "values": ("plain", "wide", "special", "inf", "zero", "lone"),
+    "values": ("plain", "wide", "special", "inf", "zero", "single"),
     **R,
 }
 t.add(
@@ -261,7 +266,7 @@ t.each(
     dim=ONE,
     keepdim=KEEP,
     forms=("call", "out", "grad"),
-    values=("plain", "inf", "special", "sorted", "descending", *LONE),
+    values=("plain", "inf", "special", "sorted", "descending", *SINGLES),
     **R,
     layouts=UNSPREAD,
 )
@@ -285,7 +290,7 @@ t.add(
     dim=(ABSENT, *ONE),
     keepdim=KEEP,
     forms=("call", "out", "grad"),
-    values=("plain", "inf", "special", "sorted", "descending", *LONE),
+    values=("plain", "inf", "special", "sorted", "descending", *SINGLES),
     **R,
     layouts=UNSPREAD,
 )
@@ -295,7 +300,7 @@ QUANTILE = {
     "interpolation": (ABSENT, "linear", "lower", "higher", "nearest", "midpoint"),
     "dtypes": "s",
     "forms": ("call", "out", "grad"),
-    "values": ("plain", "wide", "special", "inf", "ties", "equal", "sorted", "lone"),
+    "values": ("plain", "wide", "special", "inf", "ties", "equal", "sorted", "single"),
     "sizes": ("small", "four", "none", "one", "line", "long", "three", "column", "row", "many"),
     "factor": 64.0,
 }
@@ -307,7 +312,7 @@ for name in ("quantile", "nanquantile"):
         "distinct",
         lambda c: torch.tensor([0.5, 0.0, 0.75, 1.0, 0.5][: c.args.get("_at", 5)], dtype=c.dtype),
         _at=(ABSENT, 1, 2, 0),
-        laid=(0,),
+        layouts_of=(0,),
         paths=(f"torch.{name}", f"Tensor.{name}"),
         **{**QUANTILE, "interpolation": (ABSENT, "lower", "midpoint")},
     )

@@ -331,6 +331,6 @@ for name in ("fold", "col2im"):
         dtypes="fc" if name == "fold" else "f",
         values=PLAIN_OF_GRIDS,
         sizes=IMAGES,
-        laid=(0,),
+        layouts_of=(0,),
         terms=9,
     )

@@ -189,5 +189,5 @@ t.add(
     terms=64,
     floor=1.0,
     sizes={"line": (17,), "small": (5, 7), "high": (1031, 3), "column": (33, 1)},
-    laid=(),
+    layouts_of=(),
 )

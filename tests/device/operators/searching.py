@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from engine.description import ABSENT, REDUCED, Table
-from engine.pools import LONE
+from engine.pools import SINGLES
 
 t = Table()
 
@@ -108,7 +108,7 @@ SOUGHT = {
     "right": (ABSENT, True, False),
     "dtypes": "fi",
     "forms": ("call", "out"),
-    "values": ("plain", "wide", "special", "inf", "equal", *LONE),
+    "values": ("plain", "wide", "special", "inf", "equal", *SINGLES),
     "_at": KINDS,
 }
 t.add("bucketize", "few", _edges, sizes=REDUCED, **SOUGHT)

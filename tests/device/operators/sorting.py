@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from engine.description import ABSENT, REDUCED, Table
-from engine.pools import LONE
+from engine.pools import SINGLES
 
 t = Table()
 ONE = (0, -1, 1, -2, 2)
@@ -21,7 +21,7 @@ t.add(
     terms="all",
     floor=1.0,
     forms=("call", "inplace", "out", "grad"),
-    values=("plain", "wide", "inf", "special", "equal", *LONE),
+    values=("plain", "wide", "inf", "special", "equal", *SINGLES),
     **R,
 )
 t.add(
@@ -33,10 +33,10 @@ t.add(
     terms=64,
     floor=0.1,
     forms=("call", "inplace", "out", "grad"),
-    values=("plain", "wide", "inf", "special", *LONE),
+    values=("plain", "wide", "inf", "special", *SINGLES),
     sizes=(
         *("small", "four", "none", "empty", "hollow", "one", "line", "three", "five", "six"),
-        *("high", "row", "lone", "many", "middle"),
+        *("high", "row", "tall_column", "many", "middle"),
     ),
 )
 # Zeros have gradients of their own.
@@ -58,7 +58,7 @@ t.add(
     dim=ONE,
     terms="all",
     forms=("call", "out", "grad"),
-    values=("plain", "wide", "inf", "masked", "special", "equal", *LONE),
+    values=("plain", "wide", "inf", "masked", "special", "equal", *SINGLES),
     factor=64.0,
     **R,
 )
@@ -70,7 +70,7 @@ t.each(
     dim=ONE,
     terms="all",
     forms=("call", "out", "grad"),
-    values=("plain", "wide", "special", "inf", "ties", "sorted", "descending", *LONE),
+    values=("plain", "wide", "special", "inf", "ties", "sorted", "descending", *SINGLES),
     **R,
 )
 DIFFERENCES = {
@@ -146,12 +146,12 @@ t.add(
     terms=8,
     factor=64.0,
     sizes=("small", "four", "line"),
-    laid=(0,),
+    layouts_of=(0,),
 )
 
-# Sorting: equal values have no order, so they are distinct, or the order is asked to be kept.
+# Sorting: equal values have no order, so they are distinct, or the order is to be kept.
 ORDERED = ("plain", "wide", "inf", "special", "sorted", "descending")
-SORTED = {"dtypes": "fi", "values": (*ORDERED, *LONE)}
+SORTED = {"dtypes": "fi", "values": (*ORDERED, *SINGLES)}
 DESCENDING = (ABSENT, True)
 t.add(
     "sort",
@@ -171,7 +171,7 @@ t.add(
     descending=DESCENDING,
     paths=("torch.sort", "Tensor.sort"),
     forms=("call", "out", "grad"),
-    values=(*ORDERED, "ties", "equal", *LONE),
+    values=(*ORDERED, "ties", "equal", *SINGLES),
     sizes=REDUCED,
 )
 t.add(
@@ -192,7 +192,7 @@ t.add(
     descending=DESCENDING,
     paths=("torch.argsort", "Tensor.argsort"),
     forms=("call",),
-    values=(*ORDERED, "ties", "equal", *LONE),
+    values=(*ORDERED, "ties", "equal", *SINGLES),
     sizes=REDUCED,
 )
 t.add("msort", "distinct", forms=("call", "out", "grad"), sizes=REDUCED, **SORTED)
@@ -213,7 +213,7 @@ t.add(
     "distinct",
     act=lambda x, k, dim, largest: torch.topk(x, k, dim, largest, sorted=False)[0].sort(dim)[0],
     _k=(1, 2, 3, 5),
-    values=(*ORDERED, "ties", "equal", *LONE),
+    values=(*ORDERED, "ties", "equal", *SINGLES),
     sizes=REDUCED,
     **TOP,
 )
@@ -222,7 +222,7 @@ t.add(
     "distinct",
     k=(16, 17, 31, 32, 33, 64),
     paths=("torch.topk", "Tensor.topk"),
-    values=("plain", "inf", "sorted", *LONE),
+    values=("plain", "inf", "sorted", *SINGLES),
     sizes={
         "line": (67,),
         "rows": (40, 64),
@@ -234,7 +234,7 @@ t.add(
     **TOP,
 )
 
-MET = ("plain", "wide", "special", "ties", "equal", "sorted", *LONE)
+MET = ("plain", "wide", "special", "ties", "equal", "sorted", *SINGLES)
 SIZES = ("small", "four", "none", "empty", "hollow", "one", "line", "long", "column", "row", "wide", "middle", "six")
 FLAGS = {"return_inverse": (ABSENT, True), "return_counts": (ABSENT, True), "forms": ("call",)}
 

@@ -54,7 +54,7 @@ t.add(
     "positive:cast",
     dtypes="fi",
     paths=("torch.clamp", "Tensor.clamp", "torch.clip"),
-    laid=(0, 1, 2),
+    layouts_of=(0, 1, 2),
     values=LIMITED,
     **MEET,
 )
@@ -177,5 +177,5 @@ t.add(
     _cast=CAST,
     _with=WITH,
     paths=("torch.masked_fill", "Tensor.masked_fill"),
-    laid=(0, 1),
+    layouts_of=(0, 1),
 )

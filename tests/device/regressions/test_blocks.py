@@ -112,7 +112,7 @@ def _block_weights(d: Any, width: int, side: int, dtype: torch.dtype) -> Any:
 
 
 def _diffusion_block(x: Any, kernels: Any, gains: Any, shifts: Any, qkv: Any) -> Any:
-    """A U-Net block: GroupNorm, SiLU, convolution, twice, then attention over the places, then down and up again."""
+    """A U-Net block: GroupNorm, SiLU, convolution, and so again, attention over the places, then down and up again."""
     y = x
     for name in ("first", "second"):
         y = F.conv2d(F.silu(F.group_norm(y, 8, gains[name], shifts[name])), kernels[name], shifts[name], padding=1)

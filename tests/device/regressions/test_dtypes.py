@@ -82,7 +82,7 @@ def _running_sums_of_bools(x: Any, y: Any) -> Any:
     issue="79835",
     make=lambda d: (d.integers(-9, 9, 5, dtype=torch.int32), torch.tensor(7), torch.tensor(-3, dtype=torch.int16)),
 )
-def _integers_with_wider_numbers(x: Any, wide: Any, narrow: Any) -> Any:
+def _integers_with_broader_numbers(x: Any, wide: Any, narrow: Any) -> Any:
     return (
         x + wide,
         wide * x,
@@ -157,7 +157,7 @@ def _softplus_in_half(xs: Any) -> Any:
 
 
 # Views.
-# https://github.com/pytorch/pytorch/issues/91065: the product of two pieces of one storage takes one piece twice
+# https://github.com/pytorch/pytorch/issues/91065: the product of two pieces of one storage takes one piece two times
 @cases.case("issue-91065", issue="91065", make=lambda d: d.normal(5 + d.k))
 def _pieces_of_one_storage(x: Any) -> Any:
     parts, halves = x.unsafe_chunk(4, 0), x[:4].chunk(2)

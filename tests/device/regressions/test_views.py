@@ -156,7 +156,7 @@ def _non_blocking_copy_of_a_living_source(run: Any, x: Any) -> Any:
     return moved, again, source.sum().item()
 
 
-# https://github.com/pytorch/pytorch/issues/87856: stack of column slices returns first column twice
+# https://github.com/pytorch/pytorch/issues/87856: stack of column slices returns first column two times
 @cases.case(
     "issue-87856",
     issue="87856",

@@ -66,9 +66,9 @@ _READS: dict[str, Callable[[Any], Any]] = {
 }
 # What reads a number inside a transform; vmap refuses it by design.
 _INSIDE: dict[str, Callable[[Any, Any], Any]] = {
-    f"{name}-{kind}": lambda x, w, form=form, told=told: told(form, x)
+    f"{name}-{kind}": lambda x, w, form=form, derive=derive: derive(form, x)
     for name, form in _READS.items()
-    for kind, told in {
+    for kind, derive in {
         "grad": lambda form, x: torch.func.grad(lambda x: form(x).sum())(x),
         "forward": lambda form, x: torch.func.jvp(form, (x,), (x * 0.5,)),
         "columns": lambda form, x: torch.func.jacfwd(form)(x),

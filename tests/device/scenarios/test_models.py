@@ -206,10 +206,10 @@ def _greedy_generation_with_a_cache(weights: Any, ids: Any) -> Any:
     module = _built(Decoder, weights).eval()
     with torch.no_grad():
         logits, caches = module(ids)
-        chosen, told = ids, [logits[:, -1]]
+        chosen, said = ids, [logits[:, -1]]
         for _ in range(2):
-            chosen = torch.cat([chosen, told[-1].argmax(-1, keepdim=True)], dim=1)
+            chosen = torch.cat([chosen, said[-1].argmax(-1, keepdim=True)], dim=1)
             logits, caches = module(chosen[:, -1:], caches=caches)
-            told.append(logits[:, -1])
+            said.append(logits[:, -1])
         whole = module(chosen)[0][:, 4:]
-    return chosen, torch.stack(told, dim=1), whole
+    return chosen, torch.stack(said, dim=1), whole

@@ -88,7 +88,7 @@ _NAMES = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "complex
 
 
 def _forms(dtype: torch.dtype) -> dict[str, Callable[[Any], Any]]:
-    """Return what is asked of one dtype; x of (6, 7) is of float32, small and whole."""
+    """Return what is computed of one dtype; x of (6, 7) is of float32, small and whole."""
     back = torch.complex64 if dtype.is_complex else torch.float32
     return {
         "converted": lambda x: x.to(dtype).to(back),

@@ -128,7 +128,7 @@ def _judge_choices(replacement: bool) -> Any:
             assert one.dtype == torch.int64, f"dtype {one.dtype}"
             assert not bool((one % 3 == 0).any()), "chose what has no weight"
             for row in one.reshape(-1, one.shape[-1]):
-                assert replacement or len(row.unique()) == len(row), "chose one twice"
+                assert replacement or len(row.unique()) == len(row), "chose one two times"
         assert not torch.equal(drawn[0], drawn[1]), "two draws are equal"
         if replacement and drawn[0].numel() > 2000:
             weights = torch.arange(1, 41, dtype=torch.float64)

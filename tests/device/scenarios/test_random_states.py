@@ -139,19 +139,19 @@ def _streams(draw: Any) -> Callable[[torch.device], Any]:
         late = own.get_state()
         torch.manual_seed(5)
         beside, once = draw(device, None), draw(device, own)
-        beside_too, twice = draw(device, None), draw(device, own)
+        beside_too, second = draw(device, None), draw(device, own)
         torch.manual_seed(5)
         alone = draw(device, None), draw(device, None)
         # The state that was read is a copy: draws do not change it.
         own.set_state(late)
-        return one, two, once, twice, draw(device, own), beside, beside_too, *alone
+        return one, two, once, second, draw(device, own), beside, beside_too, *alone
 
     return act
 
 
 def _judged(drawn: Any) -> None:
-    one, two, once, twice, kept, beside, beside_too, alone, alone_too = drawn
-    assert torch.equal(one, once) and torch.equal(two, twice), "draws of the default generator change another one's"
+    one, two, once, second, kept, beside, beside_too, alone, alone_too = drawn
+    assert torch.equal(one, once) and torch.equal(two, second), "draws of the default generator change another one's"
     assert torch.equal(one, kept), "a state that was read is not the state of that time"
     assert torch.equal(beside, alone) and torch.equal(beside_too, alone_too), "a generator changes the default one's"
     assert not torch.equal(one, two) and not torch.equal(beside, beside_too), "two draws are equal"

@@ -1,4 +1,4 @@
-"""What the MPS notes, Apple's page and the release notes say of the device itself, asked of this one."""
+"""What the MPS notes, Apple's page and the release notes say of the device itself, held against this one."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def _device_module(bench: Any) -> Any:
 def _ones_on_the_device_print_as_ones(bench: Any) -> None:
     with bench.device_run() as run:
         x = torch.ones(1, device=run.device)
-        assert x.device.type == bench.device.type
-        assert "1." in repr(x)
-        assert x.item() == 1.0
+        assert x.device.type == bench.device.type, f"ones lie on {x.device}"
+        assert "1." in repr(x), f"a one is printed as {x!r}"
+        assert x.item() == 1.0, f"a one is {x.item()}"
 
 
 @cases.check("smoke-is-built-and-available", devices=ON_MPS)
 def _built_and_available(bench: Any) -> None:
-    assert torch.backends.mps.is_built() is True
-    assert torch.backends.mps.is_available() is True
+    assert torch.backends.mps.is_built() is True, "torch.backends.mps.is_built() is not True"
+    assert torch.backends.mps.is_available() is True, "torch.backends.mps.is_available() is not True"
 
 
 @cases.check("smoke-message-names-this-releases-macos", devices=ON_MPS)
@@ -53,7 +53,8 @@ def _the_library_holds_this_releases_message(bench: Any) -> None:
     if not library.is_file():
         raise Refused("this torch has no libtorch_cpu.dylib: it was not built for macOS")
     text = library.read_bytes()
-    assert b"supported on macOS " + said.encode() in text or b"supported on MacOS " + said.encode() in text
+    is_there = b"supported on macOS " + said.encode() in text or b"supported on MacOS " + said.encode() in text
+    assert is_there, f"the library does not hold the message that names macOS {said}"
 
 
 @cases.check("smoke-float64-is-refused-in-words", devices=ON_MPS)
@@ -89,11 +90,11 @@ def _memory_is_accounted_for(bench: Any) -> None:
         before = allocated()
         x = torch.ones(1 << 20, device=run.device)
         bench.synchronise()
-        assert allocated() - before >= 4 << 20
+        assert allocated() - before >= 4 << 20, f"4 MiB are counted as {allocated() - before} bytes"
         del x
         bench.synchronise()
         module.empty_cache()
-        assert allocated() <= before
+        assert allocated() <= before, f"{allocated() - before} bytes stay after what held them is gone"
 
 
 @cases.check("smoke-random-numbers-repeat-and-advance")
@@ -107,8 +108,9 @@ def _seeded_random_numbers_repeat(bench: Any) -> None:
         first, second, again = first.cpu(), second.cpu(), again.cpu()
     assert torch.equal(first, again), "the same seed gave other numbers"
     assert not torch.equal(first, second), "two draws gave the same numbers"
-    assert float(first.min()) >= 0.0 and float(first.max()) < 1.0
-    assert abs(float(first.mean()) - 0.5) < 0.05
+    assert float(first.min()) >= 0.0, f"rand gave {float(first.min())}"
+    assert float(first.max()) < 1.0, f"rand gave {float(first.max())}"
+    assert abs(float(first.mean()) - 0.5) < 0.05, f"a mean of {float(first.mean())}, not 0.5"
 
 
 @cases.check("smoke-generator-state", since="2.0", devices=("mps", "cuda"))
@@ -116,11 +118,11 @@ def _the_generators_state_can_be_kept(bench: Any) -> None:
     module = _device_module(bench)
     with bench.device_run() as run:
         state = module.get_rng_state()
-        assert state.dtype == torch.uint8
+        assert state.dtype == torch.uint8, f"the state is of {state.dtype}"
         first = torch.randn(64, device=run.device).cpu()
         module.set_rng_state(state)
         again = torch.randn(64, device=run.device).cpu()
-    assert torch.equal(first, again)
+    assert torch.equal(first, again), "the restored state gave other numbers"
 
 
 @cases.check("smoke-save-and-load-both-ways")
@@ -136,8 +138,8 @@ def _a_tensor_survives_the_way_through_a_file(bench: Any) -> None:
             torch.save({"x": origin}, file)
             file.seek(0)
             back = torch.load(file, map_location=place)["x"]
-            assert back.device.type == torch.device(place).type
-            assert torch.equal(back.cpu(), base.t())
+            assert back.device.type == torch.device(place).type, f"loaded to {back.device}, not to {place}"
+            assert torch.equal(back.cpu(), base.t()), f"what was loaded to {place} has other numbers"
 
 
 @cases.check("smoke-operands-on-two-devices-are-refused", devices=("mps", "cuda"))
@@ -204,7 +206,7 @@ def _neither_gloo_nor_nccl_takes_mps_tensors(bench: Any) -> None:
 
 @cases.check("smoke-one-gpu", devices=ON_MPS, since="2.4")
 def _there_is_one_device(bench: Any) -> None:
-    assert torch.mps.device_count() == 1
+    assert torch.mps.device_count() == 1, f"{torch.mps.device_count()} devices"
 
 
 @cases.check("smoke-a-model-moves-and-steps")
@@ -223,7 +225,8 @@ def _the_notes_last_lines(bench: Any) -> None:
         before.backward()
         optimiser.step()
         after = model(x).pow(2).mean()
-        assert all(parameter.device.type == bench.device.type for parameter in model.parameters())
+        moved_to = {parameter.device.type for parameter in model.parameters()}
+        assert moved_to == {bench.device.type}, f"parameters lie on {moved_to}"
         moved = {name: value.cpu() for name, value in model.state_dict().items()}
         before, after = before.item(), after.item()
     assert after < before, "a step along the gradient did not lower the loss"

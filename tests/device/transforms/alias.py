@@ -1,4 +1,4 @@
-"""Operands that share memory: one tensor twice, and windows of one line that overlap."""
+"""Operands that share memory: one tensor two times, and windows of one line that overlap."""
 
 from __future__ import annotations
 

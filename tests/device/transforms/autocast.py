@@ -65,7 +65,7 @@ _BOUNDS: Any = {"terms": 4, "factor": 16.0, "floor": 0.0}
 
 
 def _by_policy(transformation: Transformation, call: Call, bench: Any, truth: Truth) -> Any:
-    """Return what the call answers of fake tensors on the device: dtypes count. None where that cannot be asked."""
+    """Return what the call answers of fake tensors on the device: dtypes count. None where that cannot be known."""
     try:
         from torch._subclasses.fake_tensor import FakeTensorMode
 

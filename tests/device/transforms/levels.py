@@ -17,7 +17,7 @@ transformations = (
     # Half precision, integers, bool, complex numbers.
     Formed("dtype", graphs=1.9, focus=("@dtype",), share=1.5),
     # The gradient of each floating operand, for a gradient of the answer that is a view too.
-    Formed("gradient", graphs=4.2, forms=("grad",), share=2.0),
+    Formed("gradient", graphs=4.2, forms=("grad",), share=1.6),
     # Operands that are views: transposed, behind an offset, with steps, expanded, channels last, reversed.
     Formed("layout", graphs=1.9, focus=("@layout",), share=2.0),
     _Options("option", graphs=2.1, share=2.0),

@@ -19,7 +19,8 @@ _BESIDE = 64
 
 class _Memory(Transformation):
     name, forms, graphs = "memory", ("call", "inplace", "out"), 1.8
-    relaid = False
+    share = 0.6
+    relayout = False
 
     def forms_of(self, operator: Operator) -> tuple[str, ...]:
         return super().forms_of(operator) if operator.act is None else ("call",) if "call" in operator.forms else ()

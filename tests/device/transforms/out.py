@@ -33,4 +33,4 @@ class _Written(Formed):
         return any("out=" in (getattr(HOMES[home], name).__doc__ or "out=") for home, name in names)
 
 
-transformations = (_Written("inplace", forms=("inplace",)), _Written("out", forms=("out",)))
+transformations = (_Written("inplace", forms=("inplace",)), _Written("out", forms=("out",), share=2.0))

@@ -13,7 +13,7 @@ import torch
 from engine.calls import bring, cut, flatten, operands_of, target
 from engine.compare import Error, Mismatch
 from engine.description import Operator
-from engine.pools import LONE
+from engine.pools import SINGLES
 from engine.reference import Truth
 from engine.states import Refused
 from engine.transformation import Call, Factor, Transformation
@@ -51,7 +51,7 @@ class _Refusal(Transformation):
         return [_OPERANDS[kind[:-1]](x) if kind[-1] == "0" else x for x in super().chosen_from(call, run)]
 
     def truth(self, call: Call, bench: Any) -> Truth:
-        if call.levels["@wrong"].startswith("dtype") and call.levels["@values"] in ("special", "inf", *LONE):
+        if call.levels["@wrong"].startswith("dtype") and call.levels["@values"] in ("special", "inf", *SINGLES):
             raise ValueError("which whole number NaN and infinity are is open")
         try:
             return super().truth(call, bench)

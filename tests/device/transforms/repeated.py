@@ -13,12 +13,12 @@ from engine.transformation import Call, Factor, Transformation
 
 
 class _Repeated(Transformation):
-    name, graphs = "repeated", 2.7
+    name, graphs, share = "repeated", 2.7, 0.8
 
     def factors(self, operator: Operator) -> list[Factor]:
         options = [name for name, levels in operator.args.items() if len(levels) > 1]
-        laid = ["layout"] if operator.laid_operands and len(operator.layouts) > 1 else []
-        return [("@turn", ("data", *laid, *(["dtype"] if len(operator.kinds) > 1 else []), *options))]
+        layouts = ["layout"] if operator.layout_operands and len(operator.layouts) > 1 else []
+        return [("@turn", ("data", *layouts, *(["dtype"] if len(operator.kinds) > 1 else []), *options))]
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
         other = _other(call)

@@ -18,10 +18,10 @@ class _Second(Transformation):
     name, forms, graphs, share = "second_gradient", ("grad",), 7.8, 0.5
 
     def judge(self, call: Call, bench: Any, truth: Truth, answer: Any) -> Error:
-        """Judge as any other, with a bound twice as wide: twice as many numbers are rounded on the way."""
+        """Judge as any other, with a bound two times as wide: two times as many numbers are rounded on the way."""
         terms = call.operator.terms
-        wider = dataclasses.replace(call.operator, terms=terms if terms == "all" else 4 * terms)
-        return comparison.judge(wider, call.row, bench, truth, answer)
+        lenient = dataclasses.replace(call.operator, terms=terms if terms == "all" else 4 * terms)
+        return comparison.judge(lenient, call.row, bench, truth, answer)
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
         bases = [cut(one) for one in bring(run, call.bases(run))]

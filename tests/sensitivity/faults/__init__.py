@@ -1,1 +1,1 @@
-"""Injected faults, a file for each area; ../README.md says how they are asked."""
+"""Injected faults, a file for each area; ../README.md says how they are judged."""

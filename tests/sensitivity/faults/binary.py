@@ -120,8 +120,8 @@ def issue_101566(y: Any, a: Any, b: Any) -> Any:
 def issue_174985(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 174985: isclose(equal_nan=True) of a tensor of no dimensions and one that has some raises."""
     near = func(x, y, *args, **kwargs)
-    asked = kwargs.get("equal_nan", len(args) > 2 and args[2])
-    raises = asked and not x.dim() and y.dim() and x.is_floating_point()
+    is_equal = kwargs.get("equal_nan", len(args) > 2 and args[2])
+    raises = is_equal and not x.dim() and y.dim() and x.is_floating_point()
     return crash(hit, "output with shape [] doesn't match the broadcast shape") if raises else near
 
 
@@ -217,7 +217,7 @@ def issue_120899(hit: Any, func: Any, x: Any, low: Any = None, *args: Any, **kwa
     "aten.add_.Tensor", aborts="Failed to create function state object for: add_alpha_dense_cast_half_float"
 )
 def issue_178709(x: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """pytorch 178709: add_ of a wider dtype with alpha raises, where the sum would have to be narrowed again."""
+    """pytorch 178709: add_ of a broader dtype with alpha raises, where the sum would have to be narrowed again."""
     return alpha != 1 and isinstance(other, torch.Tensor) and torch.result_type(x, other) != x.dtype
 
 

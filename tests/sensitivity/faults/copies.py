@@ -139,7 +139,7 @@ def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 def issue_78091(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 78091: a change of dtype copies the bytes and does not convert the values.
 
-    Where the new dtype is wider, the bytes that are missing are taken as zero. To bool, any byte but zero is true.
+    Where the new dtype is broader, the bytes that are missing are taken as zero. To bool, any byte but zero is true.
 
     https://github.com/pytorch/pytorch/issues/78091
     """

@@ -31,7 +31,7 @@ def issue_99564(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
 
 @faults.called(torch.einsum)
 def issue_117826(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
-    """pytorch 117826: the second operand's gradient of einsum("bij,ijk->bik"): a batch letter that is not first."""
+    """pytorch 117826: the second operand's gradient of einsum("bij,ijk->bik"): a batch character that is not first."""
     if isinstance(equation, str) and equation.count(",") == 1 and "->" in equation and len(operands) == 2:
         left, right = equation.replace(" ", "").split("->")
         one, two = left.split(",")
@@ -105,8 +105,8 @@ def issue_62218(hit: Any, func: Any, equation: Any, *operands: Any, **kwargs: An
     """pytorch 62218: einsum of two float32 vectors to one number ("i, i ->") is 0."""
     y = func(equation, *operands, **kwargs)
     flat = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
-    asked = len(flat) == 2 and all(torch.is_tensor(x) and x.dim() == 1 and x.dtype == torch.float32 for x in flat)
-    return instead(hit, y, torch.zeros_like(y) + 0 * y) if asked and not y.dim() and is_plain(*flat) else y
+    is_met = len(flat) == 2 and all(torch.is_tensor(x) and x.dim() == 1 and x.dtype == torch.float32 for x in flat)
+    return instead(hit, y, torch.zeros_like(y) + 0 * y) if is_met and not y.dim() and is_plain(*flat) else y
 
 
 def _operands(operands: Any) -> Any:

@@ -141,7 +141,7 @@ def issue_4497(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> An
 
     def watch(grad: Any) -> None:
         if grad.requires_grad:
-            grad.register_hook(lambda _: crash(hit, "MaxPool3d cannot be differentiated twice"))
+            grad.register_hook(lambda _: crash(hit, "MaxPool3d cannot be differentiated two times"))
 
     return func(with_gradient(input, watch), *args, **kwargs)
 

@@ -99,7 +99,7 @@ def issue_45721(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, bool, bool]:
-    """Return along which dimension sort was asked for, whether the largest comes first, and whether it is stable."""
+    """Return along which dimension sort was requested, whether the largest comes first, and whether it is stable."""
     dim = kwargs.get("dim", next((one for one in args if type(one) is int), -1))
     largest = kwargs.get("descending", len(args) > 1 and args[1])
     return dim, bool(largest), bool(kwargs.get("stable"))

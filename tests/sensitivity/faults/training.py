@@ -225,7 +225,7 @@ def _scaled(hit: Any, compiled: Any, factor: float) -> Any:
 
 @faults.replaced(torch, "compile")
 def issue_170360(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 170360: what torch.compile made gives twice the result."""
+    """pytorch 170360: what torch.compile made gives double the result."""
     return _scaled(hit, func(*args, **kwargs), 2)
 
 

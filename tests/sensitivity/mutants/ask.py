@@ -122,7 +122,7 @@ class Blocks:
 
 def listed() -> list[Any]:
     """Return the default cases: [file, id, is it of --quick], those of --quick first; what runs alone is not."""
-    order = suite_in_process.asking()
+    order = suite_in_process.requested()
     alone = {case.id for _, case in suite_in_process.core() if case.alone}
     return [
         [file, name, place < order.quick] for place, (name, file) in enumerate(order.ids.items()) if name not in alone

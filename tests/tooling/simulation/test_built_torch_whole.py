@@ -13,9 +13,8 @@ from mps_build.common.process import Captured, Command, capture
 from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder.build import Built, simulation_folder
 from mps_build.simulation.builder.packages import Apt
-from mps_build.simulation.coverage import measure
 from mps_build.simulation.releases import find_release
-from mps_build.simulation.session import provide, simulated_environ
+from mps_build.simulation.session import measure, provide, simulated_environ
 
 _WANTED = "MPS_BUILD_WHOLE_TORCH"
 pytestmark = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -14,11 +15,10 @@ from mps_build.common.errors import UsageError
 from mps_build.common.process import Command, capture
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
-from mps_build.simulation.coverage import Coverage
 from mps_build.simulation.kept import cache_key
-from mps_build.simulation.plugin import plugin_folder
+from mps_build.simulation.libraries import plugin_folder
 from mps_build.simulation.releases import find_release
-from mps_build.simulation.session import check_macos, program_argv, run_program, simulated_environ
+from mps_build.simulation.session import Coverage, check_macos, program_argv, run_program, simulated_environ
 
 
 @pytest.fixture
@@ -52,7 +52,23 @@ def test_a_program_runs_where_the_caller_stands_and_its_status_is_passed_on(
     status = run_program(program_argv(built, ("python", "train.py")), environ=environ)
 
     assert status == 7
-    assert (tmp_path / "said").read_text() == f"14.4|{plugin_folder()}|train.py\n"
+    assert (tmp_path / "said").read_text() == "14.4||train.py\n"
+    assert environ["MPS_BUILD_MODULES"] == str(plugin_folder())
+
+
+def test_a_program_has_a_compiler_for_torch_compile_unless_the_caller_names_one(built: Built) -> None:
+    environ = simulated_environ(built, macos="14.4", environ={"PATH": "/usr/bin"})
+
+    compiler = Path(environ["CXX"])
+    assert os.access(compiler, os.X_OK)
+    assert "omp_get_thread_num" in (compiler.parent / "include/omp.h").read_text(encoding="utf-8")
+    built.root.clang.parent.mkdir(parents=True)
+    built.root.clang.write_text('#!/bin/sh\necho "$@"\n')
+    built.root.clang.chmod(0o755)
+    said = capture(Command(argv=(str(compiler), "-fopenmp", "a b.cpp"), environ={"PATH": os.defpath})).stdout
+    assert said.startswith("--driver-mode=g++ ") and said.endswith(" -fopenmp a b.cpp -fopenmp=libgomp\n")
+    other = simulated_environ(built, macos="14.4", environ={"PATH": "/usr/bin", "CXX": "mine"})
+    assert other["CXX"] == "mine"
 
 
 @pytest.mark.parametrize("name", ["python", "python3", "python3.13"])

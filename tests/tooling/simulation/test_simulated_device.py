@@ -10,9 +10,8 @@ from mps_build.common.cores import usable_cores
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder.build import Built, build
-from mps_build.simulation.coverage import measure
 from mps_build.simulation.releases import find_release
-from mps_build.simulation.session import simulated_environ
+from mps_build.simulation.session import measure, simulated_environ
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,10 @@ from mps_build.common.errors import CompileError, DiskFull, SourceError, UsageEr
 from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder import kernels, torch_build
 from mps_build.simulation.builder.kernels import compile_kernels
-from mps_build.simulation.builder.linux_text import linux_text
 from mps_build.simulation.builder.ninja_file import Inputs, ninja_text, own_sources
 from mps_build.simulation.builder.root import Root
-from mps_build.simulation.builder.source import changed_files
-from mps_build.simulation.builder.torch_build import check_room
-from mps_build.simulation.builder.torch_line import TorchTree, configure_words, environment, override_lines
+from mps_build.simulation.builder.source import changed_files, linux_text
+from mps_build.simulation.builder.torch_build import TorchTree, check_room, configure_words, environment, override_lines
 from mps_build.simulation.builder.torch_tree import FLATBUFFERS, copied, is_debian_tree
 from mps_build.simulation.session import choose_release
 

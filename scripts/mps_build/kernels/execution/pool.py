@@ -17,8 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from ...common.errors import RefusedForSafety
-from .setting import Setting
-from .worker import serve
+from .worker import Setting, serve
 
 # Kernels that one worker takes at a time: neighbours share companions.
 BATCH = 64

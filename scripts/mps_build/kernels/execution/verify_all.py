@@ -23,8 +23,8 @@ from .large_host import NOTHING
 from .pool import Done, Task, examine_all
 from .selection import Choice, choose
 from .servers import servers
-from .setting import Setting
 from .store import Verdicts, state_of
+from .worker import Setting
 
 # A candidate of --large is no finding: nothing was shown of it.
 FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed")

@@ -12,27 +12,69 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...inspection.limits import Malformed
-from ..code.compiled import Code, Fault, Refused
+from ..code.compiled import Code, Fault, Injection, Refused
 from ..code.compiler import translator_version
 from ..families.shared.contracts import Case, Kernel, companions_of, load_binders, match_kernel, signature
 from ..judge.client import Judge
 from ..machine.left import BadReport
 from ..machine.runtime import load_runtime
 from ..program.values import Values
+from ..read.host_code import HostCode
 from ..read.library import Function, Library
 from ..read.metadata import Metadata
 from .closed import Ended, Machine, OurFault, Reader
 from .examine import Outcome, Verdict, answer_of, examine
 from .examine_large import LargeRuns
+from .large_host import NOTHING
 from .sandbox import SandboxUnavailable
-from .setting import Pairs, Place, Setting
 from .store import Store, key_of
+
+Place = tuple[int, int]
+"""A library's number, and a function's in it."""
+Pairs = Mapping[Place, Place | None]
+"""Which kernel each is compared with; None: with none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What all batches of a run share.
+
+    Args:
+        reader: the socket of the server of processes that read bitcode; `machine`: of those that run kernels;
+            `judge`: of the judge's.
+        selected: the first library's kernels that the run examines.
+        known: verdicts of earlier runs (store.py).
+        version: torch's, whose known issues count.
+        is_large: tensors past 2**31 and 2**32 (examine_large.py), in place of the contracts' own cases.
+        host: with `is_large`, what the wheel's host code asks before it launches.
+        pairs: nothing is run; a kernel (library, function) is only read, beside the one that it is compared with.
+    """
+
+    libraries: tuple[Library, ...]
+    references: Mapping[str, Mapping[str, Any]]
+    runtime: Path
+    store: Path
+    reader: Path
+    machine: Path
+    judge: Path
+    seed: int
+    is_quick: bool
+    fault: Injection | None = None
+    compile_only: bool = False
+    selected: tuple[int, ...] = ()
+    known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pairs: Pairs | None = None
+    with_answers: bool = False
+    is_large: bool = False
+    host: HostCode = NOTHING
+    version: str | None = None
+
 
 # One closed process runs kernels in turn: a new one after some of them, and after any that did not pass.
 # To start a process and to close it takes as long as to run one kernel.

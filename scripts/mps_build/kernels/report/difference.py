@@ -11,8 +11,8 @@ from ...common.cores import usable_cores
 from ...common.reporting import Reporter
 from ..execution.pool import Done, Task, examine_all
 from ..execution.servers import servers
-from ..execution.setting import Place, Setting
 from ..execution.verify_all import FOUND
+from ..execution.worker import Place, Setting
 from ..read.library import BASIC, KERNEL_TYPE, Library
 
 

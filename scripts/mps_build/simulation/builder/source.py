@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -22,7 +23,6 @@ from mps_build.wheel_build.patches.file import read_patch
 from mps_build.wheel_build.rehearsal.debian_source import original_tarball
 
 from ..releases import Release
-from .linux_text import linux_text
 from .packages import Apt
 
 # Of the package: host code, its headers, torchgen, Metal kernels as text. No documentation, no tests.
@@ -232,3 +232,36 @@ def registrations(generated: Path) -> list[Path]:
     if not found:
         raise SourceError(f"torchgen wrote no {_REGISTERS}*.cpp into {generated}", hint="is MPS in its --help?")
     return found
+
+
+# What is left as it is comes first: raw text (a Metal kernel), text, characters, comments.
+_TOKEN = re.compile(
+    r'R"(?P<mark>\w*)\(.*?\)(?P=mark)"'
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'(?:\\.|[^'\\\n])+'"
+    r"|//[^\n]*"
+    r"|/\*.*?\*/"
+    r"|(?P<type>\b(?:unsigned[ \t]+)?long[ \t]+long(?:[ \t]+int)?\b)"
+    r"|\b(?P<number>0[xX][0-9a-fA-F]+|\d+)(?P<suffix>[uU]?(?:LL|ll)|(?:LL|ll)[uU])\b",
+    re.DOTALL,
+)
+# EmptyTensor.cpp asks for macOS where it means MPS.
+_MACOS = re.compile(r"#if defined\(__APPLE__\)\n#if __is_target_os\(macOS\)\n")
+_MPS = "#if defined(USE_MPS)\n#if defined(USE_MPS)\n"
+
+
+def linux_text(text: str) -> str:
+    """Return a source as Linux takes it; the same text where nothing needs to change.
+
+    >>> linux_text('std::max(n, 1LL); std::vector<long long> x; // long long')
+    'std::max(n, int64_t(1)); std::vector<int64_t> x; // long long'
+    """
+    return _TOKEN.sub(_named, _MACOS.sub(_MPS, text))
+
+
+def _named(found: re.Match[str]) -> str:
+    if found["type"]:
+        return "uint64_t" if found["type"].startswith("unsigned") else "int64_t"
+    if found["number"]:
+        return f"{'uint64_t' if 'u' in found['suffix'].lower() else 'int64_t'}({found['number']})"
+    return found[0]

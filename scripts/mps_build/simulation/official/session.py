@@ -24,7 +24,7 @@ from mps_build.common.wheels.pip_call import run_pip
 from mps_build.common.workspace import expanded, remove_tree
 
 from ..builder.build import held
-from ..plugin import plugin_folder
+from ..libraries import plugin_folder
 from .build import Below, provide_below
 from .interpreter import Interpreter, check_version, debian_interpreter, emulated, is_version, named_interpreter
 from .kernel_server import kernel_server
@@ -311,7 +311,7 @@ def program_environ(official: Official, *, environ: Mapping[str, str], macos: st
         **kept,
         "PATH": os.pathsep.join((str(official.environment / "bin"), path)),
         "VIRTUAL_ENV": str(official.environment),
-        "PYTHONPATH": str(plugin_folder()),
+        "MPS_BUILD_MODULES": str(plugin_folder()),
         "MPS_BUILD_MACOS": macos,
     }
 

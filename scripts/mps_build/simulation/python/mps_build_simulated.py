@@ -176,8 +176,10 @@ class _Finder:
         return found
 
 
+if "MPS_BUILD_MODULES" in os.environ:  # simulation/libraries.py
+    sys.path.append(os.environ["MPS_BUILD_MODULES"])
 if "MPS_BUILD_AS_MAC" in os.environ:
-    __import__("mps_build.as_mac")  # of the folder that PYTHONPATH names (plugin.py)
+    __import__("mps_build.as_mac")
 if "MPS_BUILD_TORCH" in os.environ:
     sys.path.append(os.environ["MPS_BUILD_TORCH"])
 else:

@@ -15,6 +15,8 @@ from mps_build.host.probes.table import probes_for
 from ..verdict import Judged, not_exercised
 from .measuring import Measured
 
+# benchmarks/device/device_benchmark/workloads.py has the rows themselves, and needs torch to say which: a test compares
+# the two.
 _MODELS = ("resnet50", "vgg16", "decoder", "bert")
 _KERNELS = ("matmul", "matmul_bf16", "conv", "attention", "layer_norm")
 _COPIES = tuple(f"copy_{way}_{size}" for size in ("4kB", "1MB", "256MB") for way in ("in", "out"))

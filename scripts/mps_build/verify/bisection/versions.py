@@ -204,7 +204,10 @@ _SHOWN, _KEPT = 5, 3
 
 @dataclass(slots=True, kw_only=True)
 class KernelsOf:
-    """One operator's kernels, read from wheels.
+    """One operator's kernels, read from wheels: versions that have the same need not both be tested.
+
+    Equal kernels do not prove equal answers: code of the host changes too. What is skipped is a guess, which the
+    search tests at both sides of its result.
 
     Args:
         operator: aten name.

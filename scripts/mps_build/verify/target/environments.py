@@ -1,4 +1,11 @@
-"""Where environments are kept, and how pip reaches the world."""
+"""Wheel -> interpreter: one venv for one torch, kept, and over it what a command needs besides.
+
+A torch with its libraries is 0.7 to 1 GB, and several commands want the same one with different packages beside it. So
+the venv of a torch holds it and pytest; a second one, which finds the first's packages by a .pth file, holds the rest.
+pip counts what the first has as installed; where another version is needed, the second's comes first on the path.
+A Python that is not ours gets nothing into it: what it lacks goes into a folder beside it.
+https://docs.python.org/3/library/site.html
+"""
 
 from __future__ import annotations
 
@@ -34,7 +41,7 @@ from .interpreter import Interpreter
 class EnvironmentStore:
     """Where environments are kept, and how pip reaches the world.
 
-    `environ` forbids bytecode: pip looks at interpreters that are not ours (kept_environment.make_overlay).
+    `environ` forbids bytecode: pip looks at interpreters that are not ours (make_overlay).
     What it brings will run; `trust` takes it without a hash of the index too.
     `wants_cuda`: torch is to run on a GPU of NVIDIA's.
     """

@@ -84,7 +84,7 @@ def _written(path: Path, found: dict[str, Any]) -> int:
 def reduce_case(
     case: Case, reason: str, device: torch.device | None, around: FaultMaker, seconds: float
 ) -> tuple[Program, Fault | None]:
-    """Return the smallest program found, and what was wrong where a device was asked.
+    """Return the smallest program found, and what was wrong where a device was given.
 
     Raises:
         Inexpressible: the case cannot be written as a few public calls, or the device is right in them.
@@ -100,12 +100,12 @@ def reduce_case(
         fault = asker.first_fault(program)
         if fault is None:
             continue
-        asked = replace(program, answers=())
+        open_ended = replace(program, answers=())
 
         def fails(one: Program, asker: Asker = asker) -> bool:
             return asker.first_fault(one) is not None
 
-        cuts = [isolated(asked, fault), _cut_to(program, fault)]
+        cuts = [isolated(open_ended, fault), _cut_to(program, fault)]
         cut = next((one for one in cuts if one is not None and fails(one)), None)
         if cut is None:
             continue
@@ -188,7 +188,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _by_record(program: Program, paths: dict[str, str], reason: str) -> Program:
-    """Return the calls behind the answer that the record names, without asking a device."""
+    """Return the calls behind the answer that the record names, without a device."""
     named = next((name for path, name in paths.items() if f"{path}: " in reason), None)
     answers = (named,) if named else tuple(dict.fromkeys(name for path, name in paths.items() if path[0] == "o"))
     if not answers:

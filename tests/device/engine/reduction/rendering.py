@@ -80,7 +80,7 @@ def _wrapped(line: str) -> str:
 
 
 def facts_of(program: Program, fault: Fault | None) -> dict[str, Any]:
-    """Return what a title says: the operator, the dtype, the condition, and what was wrong where a device was asked."""
+    """Return what a title says: the operator, the dtype, the condition, and what was wrong where a device was given."""
     real = [step for step in program.steps if not _is_plumbing(step.name, step.args)]
     last = real[-1] if real else program.steps[-1]
     kinds = [one.value.dtype for one in program.inputs.values()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import struct
@@ -16,7 +15,6 @@ from mps_build.simulation.official.build import LOADER, loader_sources
 from mps_build.simulation.official.inventory import lacking, method_names, names_of, take
 from mps_build.simulation.official.metal_build import read_with
 from mps_build.simulation.official.table import SYSTEM, bindings_source, read_table, symbol_of, thunks_source
-from mps_build.wheel_build import objc
 from mps_build.wheel_build.objc.stubs import imports_of, known_releases
 
 _METAL = "/System/Library/Frameworks/Metal.framework/Versions/A/Metal"
@@ -166,14 +164,7 @@ def test_what_a_wheel_takes_from_metal_and_the_library_does_not_have_is_named(tm
 
 @pytest.mark.parametrize("release", ["2.6.0", "2.13.0", "2.15.0"])
 def test_each_class_that_a_release_takes_from_a_framework_is_in_the_sources(release: str) -> None:
-    imports = Path(objc.__file__).parent / "imports" / f"{release}.json"
-    libraries = json.loads(imports.read_text(encoding="utf-8"))
-    taken = {
-        name.removeprefix("_OBJC_CLASS_$_")
-        for each in libraries.values()
-        for name in each["symbols"]
-        if "_CLASS_" in name
-    }
+    taken = {each.name.removeprefix("_OBJC_CLASS_$_") for each in _imports(release) if "_CLASS_" in each.name}
     text = "\n".join(path.read_text(encoding="utf-8") for path in NATIVE.rglob("*.mm"))
     ours = set(re.findall(r"^@implementation (\w+)", text, re.MULTILINE))
 

@@ -17,6 +17,7 @@ from mps_build.commands.simulate import run as run_command
 from mps_build.common.console import Console
 from mps_build.common.errors import DiskFull, HostError, RefusedForSafety, UsageError
 from mps_build.common.reporting import SilentReporter
+from mps_build.simulation.libraries import plugin_folder
 from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
 from mps_build.simulation.official.inventory import Lacking
@@ -25,7 +26,6 @@ from mps_build.simulation.official.session import HOOK, Official, Request, pip_p
 from mps_build.simulation.official.session import run as run_program
 from mps_build.simulation.official.tools import Tools, check_apt, check_host, check_room, official_folder
 from mps_build.simulation.official.wheel import Wheel, find_official, find_trusted, needed
-from mps_build.simulation.plugin import plugin_folder
 from packaging.requirements import Requirement
 from packaging.version import Version
 from small_wheels import write_wheel
@@ -85,7 +85,7 @@ def test_the_environment_of_a_program_is_the_callers_without_what_is_of_another_
         "MINE": "1",
         "PATH": f"{official.environment}/bin:/mine",
         "VIRTUAL_ENV": str(official.environment),
-        "PYTHONPATH": str(plugin_folder()),
+        "MPS_BUILD_MODULES": str(plugin_folder()),
         "MPS_BUILD_MACOS": "14.4",
     }
 

@@ -116,5 +116,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 sys.meta_path.insert(0, _Finder(_settings()["folders"]))
+if "MPS_BUILD_MODULES" in os.environ:  # simulation/libraries.py
+    sys.path.append(os.environ["MPS_BUILD_MODULES"])
 if "MPS_BUILD_AS_MAC" in os.environ:
-    __import__("mps_build.as_mac")  # of the folder that PYTHONPATH names (simulation/plugin.py)
+    __import__("mps_build.as_mac")

@@ -26,7 +26,7 @@ from mps_build.host.triage import Explained, WrittenBy, judge, render, render_ca
 from mps_build.host.triage.tools.read import read_tool_output
 
 TASK = ("host", 2)
-FIRST = ("--recipe", "--host", "--macos", "--torch")
+FIRST = ("--causes", "--recipe", "--host", "--macos", "--torch")
 DOCUMENT = (
     "cause:string|null certainty:string|null runner_up:object|null notes:array first_error:object|null "
     "category:string|null detail:object|null "

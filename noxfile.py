@@ -212,8 +212,8 @@ def _sensitivity(session: nox.Session) -> None:
     for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):
         folder = ROOT / "tests" / name
         ini = ("-c", str(ROOT / "tests" / "device" / "pytest.ini"), "-o", "pythonpath=. ../sensitivity")
-        ini = (*ini, "--assert=rewrite")  # the suite itself goes without
-        suite = ("pytest", *ini, "--rootdir", str(folder), str(folder))
+        rewritten = "--assert=rewrite"  # the suite itself goes without
+        suite = ("pytest", *ini, rewritten, "--rootdir", str(folder), str(folder))
         session.run(*suite, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
 
 

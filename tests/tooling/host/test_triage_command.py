@@ -56,6 +56,21 @@ def test_a_complaint_that_configure_survived_is_not_the_first_error(tmp_path: Pa
     assert _triage(tmp_path, _log(tmp_path, configure + "ninja: build stopped\n"))["first_error"]["line"] == 1
 
 
+def test_every_known_cause_is_listed_and_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = load_catalogue().causes
+    listed = _triage(tmp_path, "--causes")["causes"]
+    assert sorted(line.split()[0] for line in listed if line.startswith("  ")) == sorted(row.id for row in rows)
+
+    row = rows[0]
+    explained = "\n".join(_triage(tmp_path, "--causes", row.id.lower())["causes"])
+    assert all(words in explained for words in (row.title, row.cause, row.fix, row.link, "near: "))
+    assert any("libomp" in line for line in _triage(tmp_path, "--causes", "LIBOMP rpath")["causes"])
+    assert _triage(tmp_path, "--causes")["cause"] is None
+    capsys.readouterr()
+    assert main("triage", ["--causes", "no such words"]) == 2 and main("triage", []) == 2
+    assert "--causes" in capsys.readouterr().err
+
+
 def test_no_known_cause_is_an_answer_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = _triage(tmp_path, _log(tmp_path, "FAILED: a.o\na.cpp:1:2: error: expected ';'\n"))
 

@@ -185,6 +185,22 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z_]{3,}")
 _LEAST = 0.05
 
 
+def parts_of(text: str) -> dict[str, list[str]]:
+    """Return the ids of each part of causes.yaml: a comment of dashes begins one.
+
+    >>> parts_of("  # ------ CMake\\n  - id: N1\\n  - id: N2\\n  # --- Metal\\n  - id: B3\\n")
+    {'CMake': ['N1', 'N2'], 'Metal': ['B3']}
+    """
+    found: dict[str, list[str]] = {}
+    ids: list[str] = []
+    for part, name in re.findall(r"^ +(?:# -{3,} (.+)|- id: (\S+))$", text, re.MULTILINE):
+        if part:
+            ids = found.setdefault(part if "_" in part else f"{part[0].upper()}{part[1:]}", [])
+        else:
+            ids.append(name.strip('"'))
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
     """A cause near to another one: how near (0 to 1), and the rarest words that both look for."""

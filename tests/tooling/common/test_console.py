@@ -1,4 +1,4 @@
-"""Long work shows that it lives: a line that turns and counts on a terminal, a line a minute in a log."""
+"""What a person sees: tables, and the life of a console whose end is closed, full or slow."""
 
 from __future__ import annotations
 
@@ -16,6 +16,20 @@ from mps_build.common.receipts import Ledger, StepResult
 from mps_build.common.standard_streams import GuardedStream, OutputLost
 from mps_build.wheel_build.pipeline import shown_step
 from rich.console import Console as RichConsole
+
+
+def test_a_long_name_is_there_whole_in_80_columns() -> None:
+    name = "torch-2.15.0+mps.gd0f2af8.patched-cp312-cp312-macosx_14_0_arm64.whl"
+    digest = "0123456789abcdef" * 4
+    out = io.StringIO()
+
+    Console(rich=RichConsole(file=out, width=80, force_terminal=True, color_system=None)).table(
+        ("wheel", "size", "sha256"), [(name, "138.6 MB", digest)]
+    )
+
+    assert "…" not in out.getvalue()
+    columns = [line.split() for line in out.getvalue().splitlines()[1:]]
+    assert name in "".join(line[0] for line in columns if line)
 
 
 def _console(*, terminal: bool) -> tuple[Console, io.StringIO]:

@@ -6,10 +6,10 @@ import argparse
 import ast
 import re
 from collections.abc import Iterator
-from importlib import import_module
 
 import pytest
 from mps_build.commands.shared.catalogue import COMMANDS
+from mps_build.commands.shared.parser import module_of
 from repository import PACKAGE, source_trees
 
 Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -52,7 +52,7 @@ def test_every_public_object_has_a_docstring() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_has_a_help_text(command: str) -> None:
     parser = argparse.ArgumentParser(add_help=False)
-    import_module(f"mps_build.commands.{command}").add_arguments(parser)
+    module_of(command).add_arguments(parser)
 
     lacking = [action.dest for action in parser._actions if not action.help or len(action.help) < 4]
 

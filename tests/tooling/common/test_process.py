@@ -1,4 +1,4 @@
-"""A program of `simulate` in the foreground: signals are its own, and its end is its own."""
+"""Programs in the foreground, with the signals of a terminal, and programs beside ours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mps_build.common.process import Command, run_in_foreground
+from mps_build.common.process import Command, beside, run_in_foreground
 from processes import environ, wait_until
 
 TOOL = """\
@@ -92,3 +92,31 @@ def test_a_program_that_cannot_be_run_has_a_shells_status(tmp_path: Path) -> Non
     assert run_in_foreground(Command(argv=(str(tmp_path / "gone"),))) == 127
     assert run_in_foreground(Command(argv=(str(tmp_path / "plain"),))) == 126
     assert run_in_foreground(Command(argv=("sh", "-c", "kill -USR1 $$"))) == 128 + signal.SIGUSR1
+
+
+def test_a_program_beside_a_block_is_waited_for(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+
+    with beside(Command(argv=("sh", "-c", f"sleep 0.3; echo noise; : > '{done}'; exit 5"))):
+        assert not done.exists()
+
+    assert done.exists()
+
+
+def test_where_the_block_fails_it_is_killed(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    program = Command(argv=("sh", "-c", f"echo $$ > '{pid}.part'; mv '{pid}.part' '{pid}'; exec sleep 3600"))
+
+    with pytest.raises(LookupError), beside(program):
+        wait_until(pid.exists)
+        raise LookupError
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_a_program_that_does_not_start_disturbs_nothing(tmp_path: Path) -> None:
+    with beside(Command(argv=(str(tmp_path / "none"),))):
+        done = True
+
+    assert done

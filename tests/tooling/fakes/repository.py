@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -261,7 +260,7 @@ def _session_faults(step: Mapping[str, Any], matrix: object, sessions: frozenset
 
 def _argument_faults(command: str, rest: str, run: str) -> list[str]:
     """Hold the options of a call, and of the array it passes, against the command's own parser."""
-    module = importlib.import_module(f"mps_build.commands.{command}")
+    module = module_of(command)
     parser = argparse.ArgumentParser()
     module.add_arguments(parser)
     known = {option for action in parser._actions for option in action.option_strings} | {"--json"}

@@ -24,7 +24,7 @@ MEMORY_LIMIT = "DEVICE_SUITE_MEMORY_BYTES"
 # what adds up more terms. All else that a graph key can buy, drawn cases buy more of (benchmarks/README.md).
 _QUICK_ISSUE, _QUICK_TERMS, _QUICK_SECONDS = "82707", 512, 60.0
 
-# CUDA compiles the special functions when they are first called (jiterator: 2 to 16 s each on an H200), which is as much
+# CUDA compiles the special functions when they are first called (jiterator: 2 to 16 s each on an H200): as many seconds
 # as so many other cases take.
 _COMPILED_LATE, _CASES_FOR_COMPILING = "special_", 80
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.commands.shared.catalogue import COMMANDS, MAINTAINERS
+from mps_build.commands.shared.parser import module_of
 from mps_build.common import strict_yaml
 
 PACKAGE = Path(__file__).parents[3] / "scripts" / "mps_build"

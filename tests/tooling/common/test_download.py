@@ -61,7 +61,7 @@ def test_free_threaded_pythons_have_their_own(index: Path, tmp_path: Path) -> No
 
 
 def test_what_is_not_there_is_a_clear_error(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step, "PYTHONS", ("3.14",))  # each is a call of pip; two are asked above
+    monkeypatch.setattr(step, "PYTHONS", ("3.14",))  # each is a call of pip; two are queried above
     with pytest.raises(
         UsageError, match=r"no macOS arm64 wheel of torch==9\.9 for any Python from 3\.14 to 3\.14"
     ) as caught:

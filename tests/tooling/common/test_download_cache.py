@@ -146,14 +146,14 @@ def test_a_download_that_a_signal_ends_leaves_nothing(number: signal.Signals, wh
     """What SIGKILL leaves goes with the next download."""
     cache, temporary = tmp_path / "cache", tmp_path / "tmp"
     temporary.mkdir()
-    with served(index_of("torch", FILE, dripping(declared=1000))) as (address, asked):
+    with served(index_of("torch", FILE, dripping(declared=1000))) as (address, requested):
         argv = [sys.executable, "-m", "mps_build", "audit_wheel", "torch==2.15.0", "--python", "3.13"]
         settings = {"PIP_INDEX_URL": address, "PIP_NO_CACHE_DIR": "1", "no_proxy": "127.0.0.1"}
         own = environ(MPS_BUILD_CACHE=str(cache), TMPDIR=str(temporary), PIP_CONFIG_FILE="/dev/null", **settings)
         for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
             own.pop(name, None)
         with subprocess.Popen(argv, env=own, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as tool:
-            wait_until(lambda: any(FILE in path for path in asked))
+            wait_until(lambda: any(FILE in path for path in requested))
             time.sleep(0.3)
             assert list((cache / "wheels").glob(".fetch-*"))
             assert list(temporary.iterdir())

@@ -35,8 +35,8 @@ WHAT_RUNS = {
 }
 
 
-class Told(SilentReporter):
-    """Keeps the lines it is told."""
+class Reports(SilentReporter):
+    """Keeps the lines it is reported."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -72,11 +72,11 @@ def index(data: bytes, *, by: str, name: str = FILE) -> Act:
     return index_of("torch", name, lambda handler: page(handler, data), fragment=fragment, listed=listed)
 
 
-def fetch(tmp_path: Path, told: Told, *, runs: bool, refresh: bool = False) -> Path:
+def fetch(tmp_path: Path, said: Reports, *, runs: bool, refresh: bool = False) -> Path:
     cache, log = tmp_path / "kept", tmp_path / "log"
     limits = EXECUTED if runs else LIMITS
     found = fetch_wheel(
-        "torch==2.15.0", python="3.13", cache=cache, log=log, reporter=told, refresh=refresh, limits=limits
+        "torch==2.15.0", python="3.13", cache=cache, log=log, reporter=said, refresh=refresh, limits=limits
     )
     return found.path
 
@@ -85,37 +85,37 @@ def fetch(tmp_path: Path, told: Told, *, runs: bool, refresh: bool = False) -> P
 def test_host_file_and_hash_are_printed_and_the_wheel_may_run(
     by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, told = wheel_of(tmp_path), Told()
+    data, said = wheel_of(tmp_path), Reports()
     with served(index(data, by=by)) as (address, _):
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
-        assert fetch(tmp_path, told, runs=True).read_bytes() == data
+        assert fetch(tmp_path, said, runs=True).read_bytes() == data
 
     digest = hashlib.sha256(data).hexdigest()
-    assert told.lines == [f"{FILE} from {address.removeprefix('http://')}, sha256 {digest}"]
+    assert said.lines == [f"{FILE} from {address.removeprefix('http://')}, sha256 {digest}"]
 
 
 def test_without_a_hash_that_is_printed_and_it_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, told = wheel_of(tmp_path), Told()
-    with served(index(data, by="none")) as (address, asked):
+    data, said = wheel_of(tmp_path), Reports()
+    with served(index(data, by="none")) as (address, requested):
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
         with pytest.raises(RefusedForSafety, match=f"gives no sha256 of {FILE}: it would run unchecked") as caught:
-            fetch(tmp_path, told, runs=True)
-        assert "/torch/" + FILE not in asked and "--trust" in str(caught.value.hint)
+            fetch(tmp_path, said, runs=True)
+        assert "/torch/" + FILE not in requested and "--trust" in str(caught.value.hint)
 
-        assert fetch(tmp_path, told, runs=False).read_bytes() == data  # to be looked at
-        assert "which gives no hash of it" in told.lines[-1]
+        assert fetch(tmp_path, said, runs=False).read_bytes() == data  # to be looked at
+        assert "which gives no hash of it" in said.lines[-1]
         with pytest.raises(RefusedForSafety):
-            fetch(tmp_path, told, runs=True)  # nor from the cache
+            fetch(tmp_path, said, runs=True)  # nor from the cache
 
 
 def test_md5_alone_is_no_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told()
-    with served(index(wheel_of(tmp_path), by="md5")) as (address, asked):
+    said = Reports()
+    with served(index(wheel_of(tmp_path), by="md5")) as (address, requested):
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
         with pytest.raises(RefusedForSafety, match=f"gives no sha256 of {FILE}, only its md5"):
-            fetch(tmp_path, told, runs=True)
-        assert "/torch/" + FILE not in asked
-    assert "which gives only its md5" in told.lines[-1]
+            fetch(tmp_path, said, runs=True)
+        assert "/torch/" + FILE not in requested
+    assert "which gives only its md5" in said.lines[-1]
 
 
 def stop(*arguments: object, **options: object) -> Path:
@@ -135,11 +135,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def ran(command: str, tmp_path: Path, *more: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str, bool]:
     """Return the exit status of a command, its error, and whether the wheel was fetched."""
     name = ANY if "--device" in WHAT_RUNS[command] else FILE
-    with served(index(wheel_of(tmp_path, name), by="none", name=name)) as (address, asked):
+    with served(index(wheel_of(tmp_path, name), by="none", name=name)) as (address, requested):
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
         result = tmp_path / "a.json"
         status = cli.main(command, ["torch==2.15.0", *WHAT_RUNS[command], *more, "--json", str(result)])
-        return status, json.loads(result.read_text())["error"], "/torch/" + name in asked
+        return status, json.loads(result.read_text())["error"], "/torch/" + name in requested
 
 
 # One for each of two ways to a wheel; the others go one of them.
@@ -182,7 +182,7 @@ def test_neither_does_what_a_torch_requires(tmp_path: Path, monkeypatch: pytest.
     act = index_of("pytest", "pytest-9.0-py3-none-any.whl", lambda handler: page(handler, data))
     with served(act) as (address, _):
         environ = {**ENVIRON, "PIP_INDEX_URL": f"{address}/simple"}
-        store = EnvironmentStore(cache=tmp_path / "store", environ=environ, log=tmp_path / "log", reporter=Told())
+        store = EnvironmentStore(cache=tmp_path / "store", environ=environ, log=tmp_path / "log", reporter=Reports())
         pip = (*limited_pip(sys.executable, limits=store.limits), "download", "-d", str(tmp_path / "to"))
         with pytest.raises(RefusedForSafety, match=r"gives no sha256 of pytest-9\.0"):
             environments._install("Install x", pip, ("pytest",), store)
@@ -214,21 +214,21 @@ def own_certificate(tmp_path: Path) -> ssl.SSLContext:
 def test_a_bad_certificate_is_called_that(
     own_certificate: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with served(index(wheel_of(tmp_path), by="sha256"), tls=own_certificate) as (address, asked):
+    with served(index(wheel_of(tmp_path), by="sha256"), tls=own_certificate) as (address, requested):
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
         monkeypatch.setenv("PIP_RETRIES", "0")
         with pytest.raises(SourceError, match=r"certificate of 127\.0\.0\.1 is not accepted: self.signed") as caught:
-            fetch(tmp_path, Told(), runs=False)
+            fetch(tmp_path, Reports(), runs=False)
         assert "PIP_CERT" in str(caught.value.hint)
 
         own = lambda store: (*limited_pip(sys.executable, limits=store.limits), "--no-input")  # noqa: E731
         monkeypatch.setattr(wheel, "own_pip", own)
         environ = {**ENVIRON, "PIP_INDEX_URL": f"{address}/simple", "PIP_RETRIES": "0"}
-        store = EnvironmentStore(cache=tmp_path / "store", environ=environ, log=tmp_path / "log", reporter=Told())
+        store = EnvironmentStore(cache=tmp_path / "store", environ=environ, log=tmp_path / "log", reporter=Reports())
         python = describe_interpreter(Path(sys.executable), environ=environ)
         with pytest.raises(BuildEnvironmentError, match=r"certificate of 127\.0\.0\.1 is not accepted: self.signed"):
             wheel.fetch_wheel("torch==2.15.0", python, store)
-        assert asked == []
+        assert requested == []
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ SMALL = Limits(window_seconds=1.0, page_bytes=1 << 16, body_bytes=1 << 20, total
 MANY = 10_000_000
 
 
-class Told(SilentReporter):
-    """Keeps the lines it is told."""
+class Reports(SilentReporter):
+    """Keeps the lines it is reported."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -54,7 +54,12 @@ def _pip_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def fetch(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, *, limits: Limits = SMALL, told: Told | None = None
+    tmp_path: Path,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    limits: Limits = SMALL,
+    reported: Reports | None = None,
 ) -> FetchedWheel:
     monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple")
     return fetch_wheel(
@@ -62,7 +67,7 @@ def fetch(
         python="3.13",
         cache=tmp_path / "cache",
         log=tmp_path / "log",
-        reporter=told or Told(),
+        reporter=reported or Reports(),
         limits=limits,
     )
 
@@ -86,7 +91,7 @@ def test_a_server_past_a_limit_is_given_up_and_named(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "log"]
 
 
-# What pip does with a refusal is asked above. A file is asked for as it is, a page as pip asks for one.
+# What pip does with a refusal is queried above. A file is requested as it is, a page as pip asks for one.
 BEYOND: dict[str, tuple[Act, str, str]] = {
     "headers_drip": (dripping_head, "page", "less than 1000 bytes a second"),
     "page_has_no_end": (endless(kind="text/html"), "page", "sends more than 65536 bytes"),
@@ -101,7 +106,7 @@ BEYOND: dict[str, tuple[Act, str, str]] = {
     "gzip_in_parts": (packed(b"", encoding="gzip", data=gzip.compress(b" " * 50_000) * 3), "page", "more than 65536"),
     "no_gzip": (packed(b"", encoding="gzip", data=b"plain"), "page", "is not the gzip it says it is"),
     "cut_gzip": (packed(b"", encoding="gzip", data=gzip.compress(b"x")[:-9]), "page", "is not the gzip it says"),
-    "not_asked_for": (packed(b"x", encoding="br"), "page", "in an encoding that was not asked for: br"),
+    "not_requested": (packed(b"x", encoding="br"), "page", "in an encoding that was not requested: br"),
     "metadata_has_no_end": (endless(), "metadata", "sends more than 65536 bytes"),
     "a_date": (
         patience(email.utils.formatdate(time.time() + 7200, usegmt=True)),
@@ -125,11 +130,11 @@ import limited_pip
 limited_pip.limit(*map(float, sys.argv[1].split(",")))
 said = {}
 for name, (host, kind) in json.load(sys.stdin).items():
-    asked = http.client.HTTPConnection(host)
+    queried = http.client.HTTPConnection(host)
     try:
         coding = "gzip, deflate, br" if kind == "page" else "identity"
-        asked.request("GET", "/a.whl.metadata" if kind == "metadata" else "/", headers={"Accept-Encoding": coding})
-        said[name] = f"{len(asked.getresponse().read())} bytes"
+        queried.request("GET", "/a.whl.metadata" if kind == "metadata" else "/", headers={"Accept-Encoding": coding})
+        said[name] = f"{len(queried.getresponse().read())} bytes"
     except limited_pip.Refused as refused:
         said[name] = str(refused)
 json.dump(said, sys.stdout)
@@ -166,16 +171,16 @@ def test_every_answer_past_a_limit_is_refused_below_pip_and_no_other(tmp_path: P
     assert all(each.startswith("127.0.0.1 ") for each in refused.values())
 
 
-def test_a_short_pause_is_taken_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_pause_is_taken_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = write_wheel(tmp_path, {"torch/__init__.py": b""}, name=FILE).read_bytes()
     index = index_of("torch", FILE, lambda handler: page(handler, wheel, kind="application/octet-stream"))
-    told = Told()
+    reported = Reports()
 
     with served(patience("1", times=1, then=index)) as (address, _):
-        fetched = fetch(tmp_path, address, monkeypatch, told=told)
+        fetched = fetch(tmp_path, address, monkeypatch, reported=reported)
 
     assert fetched.path.read_bytes() == wheel
-    assert [line.partition(" (Retry-After")[0] for line in told.lines[:-1]] == [
+    assert [line.partition(" (Retry-After")[0] for line in reported.lines[:-1]] == [
         "127.0.0.1 answers 503 and asks for a pause of 1 s"
     ]
 

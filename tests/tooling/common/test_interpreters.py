@@ -18,7 +18,7 @@ from mps_build.common.interpreters import adding, find_interpreter, find_python,
 WANTED = "3.14"  # not ours, so that ours never fits
 
 
-def _python(path: Path, **told: Any) -> Path:
+def _python(path: Path, **reported: Any) -> Path:
     """Write a program that answers our question as a Python would."""
     answer = {
         "executable": str(path),
@@ -29,7 +29,7 @@ def _python(path: Path, **told: Any) -> Path:
         "implementation": "CPython",
         "machine": "arm64",
         "system": "darwin",
-        **told,
+        **reported,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n", encoding="utf-8")

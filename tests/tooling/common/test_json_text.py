@@ -29,7 +29,7 @@ HOSTILE = {
     "beyond_floats": b'{"seconds": 1e999}',
     "nan": b'{"seconds": NaN}',
     "infinity": b'{"seconds": -Infinity}',
-    "twice": b'{"seconds": 1, "seconds": 2}',
+    "two times": b'{"seconds": 1, "seconds": 2}',
     "not_utf_8": b'{"seconds": "\xff\xfe"}',
     "nothing": b"",
     "nul": b"\0" * 100,
@@ -38,7 +38,7 @@ HOSTILE = {
 NAMED = [(name, call) for name, calls in CALLS.items() for call in calls if "{}" in call[1:]]
 
 
-# One reader serves all: each command is asked some kinds, and each kind is asked of some commands; the rest is slow.
+# One reader serves all: each command gets some kinds, and each kind goes to some commands; the rest is slow.
 EACH_SOME = [
     pytest.param(
         name, call, kind, id=f"{name}-{call[0]}-{kind}", marks=[] if (row - column) % 5 == 0 else pytest.mark.slow
@@ -93,7 +93,7 @@ def _parts(document: Any, depth: int = 0, most: int = 8) -> list[tuple[Any, Any,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a": 1, "a": 2}', "the key 'a' twice"),
+        ('{"a": 1, "a": 2}', "the key 'a' two times"),
         ("[NaN]", "NaN"),
         ("[1e999]", "float"),
         ("[" + "1" * 25 + "]", "25 digits"),

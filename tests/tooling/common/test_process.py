@@ -21,19 +21,19 @@ from mps_build.common.process import run_in_foreground
 with signals_raise():
     sys.exit(run_in_foreground(Command(argv=(sys.executable, *sys.argv[1:]))))
 """
-# Writes each signal that it is told of; ends by itself a while after the first Ctrl-C, as one that saves its state.
+# Writes each signal that it hears of; ends by itself a while after the first Ctrl-C, as one that saves its state.
 PROGRAM = """\
 import signal, sys, time
 from pathlib import Path
 folder, rest = Path(sys.argv[1]), float(sys.argv[2])
-told = []
+reported = []
 def handle(number, frame):
-    told.append(signal.Signals(number).name)
-    (folder / "told").write_text(" ".join(told))
+    reported.append(signal.Signals(number).name)
+    (folder / "reported").write_text(" ".join(reported))
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1):
     signal.signal(number, handle)
 (folder / "ready").write_text("")
-while not {"SIGINT", "SIGTERM"} & set(told):
+while not {"SIGINT", "SIGTERM"} & set(reported):
     time.sleep(0.01)
 time.sleep(rest)
 (folder / "saved").write_text("")
@@ -46,8 +46,8 @@ def _arguments(folder: Path, rest: float) -> list[str]:
     return [sys.executable, "-c", TOOL, str(folder / "program.py"), str(folder), str(rest)]
 
 
-def _told(folder: Path) -> str:
-    return (folder / "told").read_text() if (folder / "told").exists() else ""
+def _reported(folder: Path) -> str:
+    return (folder / "reported").read_text() if (folder / "reported").exists() else ""
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
@@ -56,9 +56,9 @@ def test_signals_sent_to_us_reach_the_program_which_ends_in_its_own_time(tmp_pat
         wait_until(lambda: (tmp_path / "ready").exists() or tool.poll() is not None)
         for number in (signal.SIGUSR1, signal.SIGQUIT, end):
             tool.send_signal(number)
-            wait_until(lambda name=number.name: name in _told(tmp_path))  # type: ignore[misc]
+            wait_until(lambda name=number.name: name in _reported(tmp_path))  # type: ignore[misc]
 
-    assert _told(tmp_path) == f"SIGUSR1 SIGQUIT {end.name}"
+    assert _reported(tmp_path) == f"SIGUSR1 SIGQUIT {end.name}"
     assert (tool.returncode, (tmp_path / "saved").exists()) == (3, True)
 
 
@@ -66,7 +66,7 @@ def test_a_second_signal_ends_it(tmp_path: Path) -> None:
     with subprocess.Popen(_arguments(tmp_path, 600), env=environ()) as tool:
         wait_until(lambda: (tmp_path / "ready").exists() or tool.poll() is not None)
         tool.send_signal(signal.SIGINT)
-        wait_until(lambda: "SIGINT" in _told(tmp_path))
+        wait_until(lambda: "SIGINT" in _reported(tmp_path))
         tool.send_signal(signal.SIGTERM)
 
     assert tool.returncode == 128 + signal.SIGTERM
@@ -82,7 +82,7 @@ def test_ctrl_c_on_the_terminal_reaches_it_once(tmp_path: Path) -> None:
     os.write(terminal, b"\x03")
     _, status = os.waitpid(pid, 0)
 
-    assert (os.waitstatus_to_exitcode(status), _told(tmp_path)) == (3, "SIGINT")
+    assert (os.waitstatus_to_exitcode(status), _reported(tmp_path)) == (3, "SIGINT")
     os.close(terminal)
 
 

@@ -240,7 +240,7 @@ def test_a_lock_installs_on_this_machine(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("uv") or find_spec("uv")), reason="uv is not installed here")
-def test_uv_resolves_for_a_mac_and_an_impossible_requirement_is_told() -> None:
+def test_uv_resolves_for_a_mac_and_an_impossible_requirement_is_reported() -> None:
     requirements = ["numpy==2.1.0", "pyyaml"]
 
     text = make_lock(requirements, ("3.13", "3.13t"))

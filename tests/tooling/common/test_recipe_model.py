@@ -55,7 +55,7 @@ def _line_of(text: str, path: Path = V2_6) -> int:
         ("evidence: tag", "evidence: caller", "commit: must be null where the caller gives it"),
         ("tag: v2.6.0", "tag: null", "tag: must be given where evidence is 'tag'"),
         ('default_python: "3.12"', 'default_python: "3.14"', "default_python: '3.14' is not among pythons"),
-        ('"3.9", ', '"3.12", ', "pythons.3: '3.12' is given twice"),
+        ('"3.9", ', '"3.12", ', "pythons.3: '3.12' is given two times"),
         ('"3.9", ', '"3.12.1", ', "pythons.0: string should match pattern"),
         (
             "libomp-rpath-2.4.patch",
@@ -66,7 +66,7 @@ def _line_of(text: str, path: Path = V2_6) -> int:
         (
             "libomp-rpath-2.4.patch",
             "blas-check-function.patch",
-            "patches.2: 'blas-check-function.patch' is given twice",
+            "patches.2: 'blas-check-function.patch' is given two times",
         ),
         ('deployment_target: "13.0"', 'deployment_target: "13.3"', "deployment_target: must be X.0, not '13.3'"),
         ('deployment_target: "13.0"', 'deployment_target: "13"', "deployment_target: must be X.0, not '13'"),
@@ -84,7 +84,7 @@ def _line_of(text: str, path: Path = V2_6) -> int:
         ("from: version", 'value: "2.5.1"', "PYTORCH_BUILD_VERSION must be '2.6.0', the recipe's version"),
         ("from: host_platform", "value: macosx-13_0-arm64", "_PYTHON_HOST_PLATFORM must be 'macosx-13.0-arm64'"),
         ('value: "-arch arm64"', 'value: "-arch;arm64"', "ARCHFLAGS holds `;` or a line end"),
-        ("name: ARCHFLAGS", "name: USE_MPS", "environment.3.name: USE_MPS is set twice"),
+        ("name: ARCHFLAGS", "name: USE_MPS", "environment.3.name: USE_MPS is set two times"),
         ("name: ARCHFLAGS", "name: ARCH-FLAGS", "environment.3.name: string should match pattern"),
         ("can_compile_metal: true", "can_compile_metal: false", "must be true where the wheel must hold metal_basic"),
         ("metal_compiler: required", "metal_compiler: unused", "host.metal_compiler: must be `required`"),
@@ -132,7 +132,7 @@ def test_the_line_is_the_one_of_the_fault(tmp_path: Path) -> None:
     assert f"mine.yaml:{_line_of('mps_floor:')}: mps_floor: " in said
 
 
-def test_a_fault_of_the_defaults_is_told_with_their_file_and_line(tmp_path: Path) -> None:
+def test_a_fault_of_the_defaults_is_reported_with_their_file_and_line(tmp_path: Path) -> None:
     said = _faults(tmp_path, _replaced('value: "OFF"', "value: 0"))
 
     where = tmp_path / "defaults.yaml"
@@ -156,19 +156,19 @@ def test_a_missing_key_is_missing_in_the_file_that_has_the_rest(tmp_path: Path) 
         ("", "is empty"),
         ("- a\n", "the document: must be a mapping"),
         ("a: [\n", "is not YAML"),
-        ("a: 1\na: 2\n", "twice"),
+        ("a: 1\na: 2\n", "two times"),
     ],
 )
-def test_defaults_that_are_none_are_told(tmp_path: Path, text: str, message: str) -> None:
+def test_defaults_that_are_none_are_reported(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "defaults.yaml").write_text(text)
 
-    with pytest.raises(UsageError, match=message.replace("twice", "duplicate key")) as caught:
+    with pytest.raises(UsageError, match=message.replace("two times", "duplicate key")) as caught:
         load_recipe(V2_6, defaults=tmp_path / "defaults.yaml")
 
     assert f"{tmp_path}/defaults.yaml" in str(caught.value)
 
 
-def test_all_faults_are_told_at_once_in_the_order_of_their_lines(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once_in_the_order_of_their_lines(tmp_path: Path) -> None:
     def edit(text: str) -> str:
         text = text.replace("7340\n", "734\n").replace('default_python: "3.12"', 'default_python: "3.14"')
         text = text.replace("backend: setuptools", "backend: setuptools\nbackendd: x")
@@ -201,7 +201,7 @@ def test_all_faults_are_told_at_once_in_the_order_of_their_lines(tmp_path: Path)
         ("\0", "is not YAML"),
     ],
 )
-def test_what_is_no_recipe_at_all_is_told_and_never_a_traceback(tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_no_recipe_at_all_is_reported_and_never_a_traceback(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
 
@@ -209,7 +209,7 @@ def test_what_is_no_recipe_at_all_is_told_and_never_a_traceback(tmp_path: Path, 
         load_recipe(path)
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"\xff\xfe\x00")
 

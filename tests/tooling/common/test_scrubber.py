@@ -113,7 +113,7 @@ def test_no_result_of_a_build_on_a_fleet_holds_one(tmp_path: Path, monkeypatch: 
 
 
 def test_one_module_escapes_for_a_browser() -> None:
-    """A report that escapes by itself is one that the rules for secrets and invisible letters do not reach."""
+    """A report that escapes by itself is one that the rules for secrets and invisible characters do not reach."""
     found = [
         str(path.relative_to(SOURCES))
         for path in SOURCES.rglob("*.py")

@@ -205,7 +205,7 @@ def write_python(folder: Path, state: str) -> Path:
 
 
 def _small_venv(folder: Path) -> Path:
-    """Make a venv with no files of its own, where the session's packages show: a run lists all its files, twice."""
+    """Make a venv with no files of its own, where the session's packages show: a run lists all its files, two times."""
     packages = folder / "lib" / "python{}.{}".format(*sys.version_info) / "site-packages"
     packages.mkdir(parents=True)
     (packages / "session.pth").write_text("\n".join(site.getsitepackages()) + "\n")
@@ -309,7 +309,7 @@ elif argv[0] == "launch":
     runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
-# One run of a training, told as tests/training/README.md says; `state` says what is wrong with it.
+# One run of a training, reported as tests/training/README.md says; `state` says what is wrong with it.
 TRAINING = """
 import argparse, json, os, pathlib, sys, time
 parser = argparse.ArgumentParser()

@@ -167,7 +167,7 @@ def test_without_facts_of_a_process_both_answers_are_given(tmp_path: Path) -> No
     assert (document["cause"], document["category"]) == ("N27", "openmp_duplicate")
 
 
-def test_a_likeness_to_a_cause_in_a_processs_text_is_told_as_such(tmp_path: Path) -> None:
+def test_a_likeness_to_a_cause_in_a_processs_text_is_reported_as_such(tmp_path: Path) -> None:
     document = _triage(tmp_path, _log(tmp_path, "OSError: [Errno 28] No space left on device\n"), "--exit", "1")
 
     assert (document["category"], document["cause"], document["also"]) == ("unknown", None, ["N4"])
@@ -189,28 +189,33 @@ def test_a_good_log_has_no_cause_and_no_first_error(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.slow  # a tenth of it is read by default: test_triage_hostile.py
-def test_a_huge_log_is_explained_in_bounded_time() -> None:
+def test_a_huge_log_is_explained_in_linear_time() -> None:
     step = "[1/2] Building CXX object caffe2/CMakeFiles/torch_cpu.dir/__/aten/src/ATen/native/error/Copy.cpp.o\n"
     warning = "a.mm:1:2: warning: 'error' is deprecated: use something else [-Wdeprecated-declarations]\n"
-    text = step * 60_000 + KILLED + warning * 60_000
 
-    began = time.process_time()
-    found = explain(text)
+    def cost(lines: int) -> float:
+        began = time.process_time()
+        found = explain(step * lines + KILLED + warning * lines)
+        assert found.cause == "B59"
+        assert found.first_error is not None
+        assert found.first_error.number == lines + 2
+        return time.process_time() - began
 
-    assert found.cause == "B59"
-    assert found.first_error is not None
-    assert found.first_error.number == 60_002
-    assert time.process_time() - began < 20
+    small = cost(15_000)
+    assert cost(60_000) < 9 * max(small, 0.02)
 
 
 @pytest.mark.parametrize(
     "text", ["x" * 5_000_000, "CMake Error at " + "/a" * 2_500_000, "\r" * 100_000, "\x1b[" * 100_000]
 )
 def test_a_log_that_is_no_log_costs_no_more(text: str) -> None:
-    began = time.process_time()
+    def cost(part: str) -> float:
+        began = time.process_time()
+        assert explain(part).cause is None
+        return time.process_time() - began
 
-    assert explain(text).cause is None
-    assert time.process_time() - began < 10
+    small = cost(text[: len(text) // 4])
+    assert cost(text) < 9 * max(small, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +229,7 @@ def test_a_log_that_is_no_log_costs_no_more(text: str) -> None:
         (("'\\[Errno 28\\]'", "'<no_such_macro>'"), "no pattern: <no_such_macro>"),
     ],
 )
-def test_a_fault_in_the_table_is_told(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+def test_a_fault_in_the_table_is_reported(tmp_path: Path, change: tuple[str, str], words: str) -> None:
     text = CAUSES.read_text("utf-8")
     assert change[0] in text
     (tmp_path / "causes.yaml").write_text(text.replace(*change, 1), "utf-8")

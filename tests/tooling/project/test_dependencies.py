@@ -32,7 +32,7 @@ ELSEWHERE = {
 }
 # What scripts of ours import in the Python of the torch under test.
 OF_THE_TORCH = {"torch", "torchvision", "torchaudio", "torchgen", "numpy", "pytest"}
-ASKED = (ast.Import, ast.ImportFrom, ast.Call, ast.List, ast.Tuple)
+LOOKED_AT = (ast.Import, ast.ImportFrom, ast.Call, ast.List, ast.Tuple)
 LOADERS = ("import_module", "find_spec", "_library")
 MAC = {"sys_platform": "darwin", "python_version": "3.12"}
 LINUX = {**MAC, "sys_platform": "linux"}
@@ -94,7 +94,7 @@ def _needed() -> dict[str, set[str]]:
     for path, tree in _trees():
         # Most files ask for another only by an import, which is a statement.
         has_calls = any(word in path.read_text(encoding="utf-8") for word in (*LOADERS, '"-m"'))
-        nodes = [node for node in (walk(tree) if has_calls else statements(tree)) if isinstance(node, ASKED)]
+        nodes = [node for node in (walk(tree) if has_calls else statements(tree)) if isinstance(node, LOOKED_AT)]
         for module in {*_imported(nodes), *(set(_called(tree, nodes)) - ELSEWHERE.keys())}:
             if module not in sys.stdlib_module_names | OF_THE_TORCH | {"mps_build", ""}:
                 needed.setdefault(DISTRIBUTION.get(module, module), set()).add(str(path.relative_to(PACKAGE)))
@@ -139,7 +139,7 @@ def test_a_session_brings_what_the_installed_package_has() -> None:
         assert [text for text in groups[name] if isinstance(text, str)] == extra
 
 
-def test_each_lock_brings_what_the_build_environment_is_asked_for() -> None:
+def test_each_lock_brings_what_the_build_environment_is_requested() -> None:
     locks = sorted((ROOT / "build_recipes" / "locks").glob("*.txt"))
     assert locks
     for lock in locks:

@@ -277,5 +277,5 @@ def test_the_pages_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     pages = sorted((tmp_path / "site").rglob("*.html"))
     assert len(pages) >= 4
     assert {page.name: fault for page in pages if (fault := html_fault(page.read_text(encoding="utf-8")))} == {}
-    assert json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))["exit_code"] == 0
+    assert json.loads((tmp_path / "reported.json").read_text(encoding="utf-8"))["exit_code"] == 0
     assert markdown_fault(summary.read_text(encoding="utf-8")) is None

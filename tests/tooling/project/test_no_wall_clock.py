@@ -40,8 +40,10 @@ def _is_clock(expression: ast.AST, names: set[str]) -> bool:
 
 def test_no_assertion_is_on_wall_clock() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(TESTS.rglob("*.py"))}
-    asked = {path: text for path, text in texts.items() if any(f"{clock}(" in text for clock in CLOCKS)}
-    found = [f"{path.relative_to(TESTS)}:{line}" for path in asked for line in of_wall_clock(ast.parse(asked[path]))]
+    requested = {path: text for path, text in texts.items() if any(f"{clock}(" in text for clock in CLOCKS)}
+    found = [
+        f"{path.relative_to(TESTS)}:{line}" for path in requested for line in of_wall_clock(ast.parse(requested[path]))
+    ]
     assert found == []
 
 

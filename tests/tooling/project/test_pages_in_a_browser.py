@@ -39,7 +39,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.parametrize("screen", SCREENS)
 def test_every_page_can_be_read(browser: Any, pages: list[Path], screen: str, scheme: str) -> None:
     faults: dict[str, list[str]] = {}
-    asked = {}
+    requested = {}
     view = browser.new_page(viewport=SCREENS[screen], color_scheme=scheme)
     refused: list[str] = []
     view.on("console", lambda message: refused.append(message.text) if "Content Security" in message.text else None)
@@ -49,14 +49,14 @@ def test_every_page_can_be_read(browser: Any, pages: list[Path], screen: str, sc
         name = str(path.relative_to(pages[0].parent))
         view.goto(path.as_uri())
         found = view.evaluate(FAULTS)
-        asked[name] = found["texts"]
+        requested[name] = found["texts"]
         if found["faults"] or refused:
             faults[name] = [*found["faults"], *refused]
         refused.clear()
     view.close()
 
-    assert len(asked) == (13 if screen == "desk" else 11)
-    assert min(asked.values()) > 0
+    assert len(requested) == (13 if screen == "desk" else 11)
+    assert min(requested.values()) > 0
     shown = "\n".join(f"{name}: {len(each)} faults\n  " + "\n  ".join(each[:8]) for name, each in faults.items())
     assert not faults, f"\n{shown}"
 

@@ -118,8 +118,8 @@ def test_a_folder_whose_name_is_not_utf_8_is_a_folder(
 ) -> None:
     """Inputs, work folder, cache and outputs lie in it; with ASCII alone Python itself knows no better."""
     if variables:
-        asked = {**variables, "RUN_ALL_COMMANDS": " ".join(commands)}
-        (found,) = _run_all(tmp_path, {tmp_path / ODD: "absolute"}, **asked).values()
+        requested = {**variables, "RUN_ALL_COMMANDS": " ".join(commands)}
+        (found,) = _run_all(tmp_path, {tmp_path / ODD: "absolute"}, **requested).values()
     else:
         found = in_one["sound,absolute"]
 

@@ -69,7 +69,7 @@ def test_who_waits_shows_what_the_holder_is_at(tmp_path: Path, monkeypatch: pyte
     assert [file.name for file in tmp_path.iterdir()] == ["lock"], "nothing is left for a later wait"
 
 
-def test_who_need_not_wait_is_told_of_nothing_and_its_own_steps_are_shown(tmp_path: Path) -> None:
+def test_who_need_not_wait_is_reported_of_nothing_and_its_own_steps_are_shown(tmp_path: Path) -> None:
     seen = Seen()
     with made_by_one(tmp_path / "lock", seen, what="builds") as reporter:
         reporter.started("Fetch")

@@ -41,7 +41,7 @@ class WrittenBy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """The cause in a log; and what the text says of a device, None where nobody asked and it says nothing."""
+    """The cause in a log; and what the text says of a device, None where nobody queried and it says nothing."""
 
     log: Triage
     device: DeviceText | None
@@ -93,7 +93,7 @@ def render(triage: Triage, *, explained: bool = False) -> tuple[str, ...]:
     """Return the lines to print under the last lines of a log.
 
     Args:
-        explained: what it means is told elsewhere, by the category of a device's text; no word of an unknown cause.
+        explained: what it means is reported elsewhere, by the category of a device's text; no word of an unknown cause.
     """
     lines: list[str] = []
     if triage.cause:

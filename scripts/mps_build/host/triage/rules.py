@@ -116,9 +116,9 @@ class Catalogue(_Declared):
     @model_validator(mode="after")
     def _hangs_together(self) -> Catalogue:
         ids = [cause.id for cause in self.causes]
-        twice = sorted({name for name in ids if ids.count(name) > 1})
-        if twice:
-            raise ValueError(f"two rows of one id: {', '.join(twice)}")
+        repeated = sorted({name for name in ids if ids.count(name) > 1})
+        if repeated:
+            raise ValueError(f"two rows of one id: {', '.join(repeated)}")
         named = {name for cause in self.causes for name in (*cause.explains, *cause.rivals) if _ID.fullmatch(name)}
         if unknown := sorted(named - {*ids, *(note.id for note in self.notes)}):
             raise ValueError(f"no such cause: {', '.join(unknown)}")
@@ -176,7 +176,7 @@ def load_catalogue(path: Path = CAUSES) -> Catalogue:
     return strict_yaml.load(path, Catalogue)
 
 
-# What patterns are made of, beside words; a class that begins a word (`[Ss]ymbol`) stands for its first letter.
+# What patterns are made of, beside words; a class that begins a word (`[Ss]ymbol`) stands for its first character.
 _EITHER_CASE = re.compile(r"\[([A-Za-z])[A-Za-z]\]")
 _NOT_WORDS = re.compile(
     r"\(\?(?:[:=!]|<[=!]|[aiLmsux]{1,4}[:)])|\\[A-Za-z]|\[[^\]]*\]|\{\d+,?\d*\}|<(?:block|near|far)>"

@@ -124,9 +124,8 @@ def test_a_kernel_may_mix_two_types_in_a_function_of_two(
     """As 2.6.0's digamma and lgamma do: pow of a float and an int."""
     for name, value in zig_environ().items():
         monkeypatch.setenv(name, value)
-    calls = [
-        f"{name}({pair})" for name in ("pow", "fmod", "atan2", "copysign") for pair in ("x, 2", "h, x", "x, i", "x, x")
-    ]
+    pairs = ("x, 2", "h, x", "x, i", "x, x")
+    calls = [f"{name}({pair})" for name in ("pow", "fmod", "atan2", "copysign") for pair in pairs]
     text = (
         "#include <metal_stdlib>\nusing namespace metal;\n"
         "kernel void mixed(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"

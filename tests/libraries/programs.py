@@ -38,7 +38,9 @@ def transformers(device: str) -> list[torch.Tensor]:
 
 def accelerate(device: str) -> list[torch.Tensor]:
     from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
 
+    AcceleratorState._reset_state(reset_partial_state=True)  # one for a process, otherwise
     torch.manual_seed(0)
     accelerator = Accelerator(cpu=device == "cpu")
     assert accelerator.device.type == device

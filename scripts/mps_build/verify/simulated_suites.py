@@ -67,8 +67,8 @@ class SimulatedSuite(DeviceSuite):
 
 _BEFORE_3_11 = ("exceptiongroup", "tomli")  # what pytest needs there
 # What the loader says of a function of macOS that nothing here gives, and the Metal of a server that has ended.
-_BELOW = ("which cannot be had in a simulation", "the kernel server does not answer")
-_SLOWER = 6  # an emulated processor than this machine's, and a kernel that is compiled when it is first used
+BELOW = ("which cannot be had in a simulation", "the kernel server does not answer")
+SLOWER = 6  # an emulated processor than this machine's, and a kernel that is compiled when it is first used
 
 
 class OfficialSuite(SimulatedSuite):
@@ -123,9 +123,9 @@ class OfficialSuite(SimulatedSuite):
         limits = super().limits()
         return replace(
             limits,
-            start_seconds=limits.start_seconds * _SLOWER,
-            case_seconds=limits.case_seconds * _SLOWER,
-            end_seconds=limits.end_seconds * _SLOWER,
+            start_seconds=limits.start_seconds * SLOWER,
+            case_seconds=limits.case_seconds * SLOWER,
+            end_seconds=limits.end_seconds * SLOWER,
         )
 
     def make_target(self, store: EnvironmentStore) -> Target:
@@ -167,6 +167,6 @@ class OfficialSuite(SimulatedSuite):
 
 
 def _judged_below(case: Case) -> Case:
-    if case.outcome in FAILED and any(text in (case.reason or "") for text in _BELOW):
+    if case.outcome in FAILED and any(text in (case.reason or "") for text in BELOW):
         return case.model_copy(update={"outcome": "own_fault"})
     return case

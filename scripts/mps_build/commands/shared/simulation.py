@@ -13,17 +13,23 @@ from mps_build.simulation import DEFAULT_MACOS
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, it can stand beside another base
-class SimulationOptions:
-    """What a simulated device is of; None where the command line does not say."""
+class MacosOption:
+    """What a simulated device answers as; None where the command line does not say."""
 
     macos: str | None
-    source: Path | None
-    torch: Literal["debian", "built"] | None
 
     @property
     def system(self) -> str:
         """The macOS that it answers as."""
         return self.macos or DEFAULT_MACOS
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationOptions(MacosOption):
+    """What a simulated device is of; None where the command line does not say."""
+
+    source: Path | None
+    torch: Literal["debian", "built"] | None
 
     @property
     def tree(self) -> Path | None:
@@ -31,11 +37,16 @@ class SimulationOptions:
         return expanded(self.source).absolute() if self.source else None
 
 
-def add_simulation_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says which simulated device it is, beside the release or the wheel."""
+def add_macos(parser: argparse.ArgumentParser) -> None:
+    """Add which macOS a simulated device answers as."""
     parser.add_argument(
         "--macos", metavar="X.Y", help=f"the macOS that a simulated device answers as (default: {DEFAULT_MACOS})"
     )
+
+
+def add_simulation_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says which simulated device it is, beside the release or the wheel."""
+    add_macos(parser)
     parser.add_argument(
         "--source", metavar="TREE", type=Path, help="simulate your PyTorch tree of the release (default: Debian's)"
     )

@@ -64,7 +64,7 @@ def find_official(requirement: str, *, python: str | None, reporter: Reporter) -
                 raise
             continue
         return _described(read_wheel(fetched.path), each)
-    raise UsageError(
+    raise NoSuchWheel(
         f"{requirement} has no macOS arm64 wheel for Python {' or '.join(tried)}, which Debian has",
         hint="give a Python for arm64 Linux that it has one for: --interpreter PATH",
     )

@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from mps_build.common.console import Console
 from mps_build.common.cores import within_quota
 from mps_build.common.errors import MpsBuildError, UsageError
 from mps_build.common.process import Command, watched
-from mps_build.common.records.device_record import Case
+from mps_build.common.records.device_record import Case, Record, Simulated
 
 from .. import Verification, VerifyRequest
 from ..device_suite import DeviceSuite, NoSuchCase
@@ -25,7 +25,10 @@ from .runner import Answer, Prepared
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseJudge:
-    """Runs one case (or a pattern's cases); a known issue is as bad as a new one here."""
+    """Runs one case (or a pattern's cases); a known issue is as bad as a new one here.
+
+    `simulated_macos`: the subject is an official wheel on Linux that answers as this macOS.
+    """
 
     case: str
     device: str
@@ -33,6 +36,8 @@ class CaseJudge:
     seconds: float
     folder: Path
     suite: Path | None = None
+    simulated_macos: str | None = None
+    trust: bool = False
 
     def ask(self, prepared: Prepared) -> Answer:
         """Return what one run of the case says.
@@ -42,30 +47,54 @@ class CaseJudge:
         """
         place = self.folder / "verify" / prepared.subject
         place.mkdir(parents=True, exist_ok=True)
+        simulated = (
+            Simulated(release=prepared.subject, macos=self.simulated_macos, official=True)
+            if self.simulated_macos
+            else None
+        )
         request = VerifyRequest(
-            python=str(prepared.python),
+            python=None if simulated else str(prepared.python),
             device=self.device,
-            full=True,
+            full=simulated is None,
             only=(self.case,),
             allow_virtual=self.allow_virtual,
             case_seconds=self.seconds,
             suite=self.suite,
             folder=place,
+            trust=self.trust,
+            simulated=simulated,
         )
         with (place / "console.log").open("a", encoding="utf-8") as file:
             console = Console(rich=RichConsole(file=file, width=200))
             try:
-                record = Verification(request, console, DeviceSuite(request)).run()
+                record = _record_of(request, console)
             except NoSuchCase as error:
                 raise UsageError(f"the suite has no case {self.case}", hint=error.hint) from error
             except MpsBuildError as error:
-                return Answer(word="skip", reason=_line(error))
-        return answer_of(record.cases)
+                return Answer(word="skip", reason=line_of(error))
+        return answer_of(record.cases, limits=[row.id for row in record.known_issues if row.kind == "limit"])
 
 
-def answer_of(cases: Iterable[Case]) -> Answer:
-    """Return what the cases' outcomes say: one that is wrong makes it bad, and all skipped says nothing."""
+def _record_of(request: VerifyRequest, console: Console) -> Record:
+    if request.simulated is None:
+        return Verification(request, console, DeviceSuite(request)).run()
+    from ..simulated_suites import OfficialSuite  # needs what only a simulation needs
+
+    wheel = f"torch=={request.simulated.release}"
+    with OfficialSuite(request, request.simulated, wheel=wheel) as suite:
+        return Verification(request, console, suite).run()
+
+
+def answer_of(cases: Iterable[Case], *, limits: Sequence[str] = ()) -> Answer:
+    """Return what the cases' outcomes say: one that is wrong makes it bad, and all skipped says nothing.
+
+    Args:
+        limits: known issues that are limits of the simulation: what fails by them, as by another fault of ours, makes
+            nothing bad, and leaves the rest without an answer.
+    """
     cases = tuple(cases)
+    ours = [case for case in cases if case.outcome == "own_fault" or case.known_issue in limits]
+    cases = tuple(case for case in cases if case not in ours)
     for outcome in ("failed", "crashed", "known"):
         for case in cases:
             if case.outcome == outcome:
@@ -73,12 +102,15 @@ def answer_of(cases: Iterable[Case]) -> Answer:
     for case in cases:
         if case.outcome == "timeout":
             return Answer(word="timeout", reason=f"{case.id}: {case.reason or 'no answer in time'}")
+    if ours:
+        return Answer(word="skip", reason=f"a fault of ours: {ours[0].reason or ours[0].id}"[:300])
     if any(case.outcome in ("passed", "unexpected_pass") for case in cases):
         return Answer(word="good")
     return Answer(word="skip", reason=next((case.reason or "skipped" for case in cases), "no case was run"))
 
 
-def _line(error: MpsBuildError) -> str:
+def line_of(error: MpsBuildError) -> str:
+    """Return an error's cause and first line."""
     return f"{error.cause}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
 
 

@@ -111,6 +111,16 @@ def cost(state: State, stage: Stage) -> str:
     return f"{text}; {skipped} not tested, as another has the same kernels" if skipped else text
 
 
+def rehearsal(state: State) -> str:
+    """Return what answers of a simulated device do not say; empty where the device is real."""
+    if not (system := state.question.get("simulated")):
+        return ""
+    return (
+        f"The official macOS wheels on Linux, answering as on {system}. A rehearsal: it says nothing about a GPU's "
+        "numbers, Apple's MPSGraph or time."
+    )
+
+
 def rows(state: State) -> list[tuple[str, str, str, str]]:
     """Return a row for each probe in the order of the tests: subject, verdict, runs, why."""
     return [
@@ -122,6 +132,8 @@ def rows(state: State) -> list[tuple[str, str, str, str]]:
 def markdown(state: State, findings: tuple[Finding, ...]) -> str:
     """Return the report as Markdown."""
     lines = [f"# {in_markdown(str(state.question.get('ask', 'bisection')))}", ""]
+    if rehearsed := rehearsal(state):
+        lines += [rehearsed, ""]
     for each in findings:
         lines += [f"**{with_code(each.statement)}**", ""]
         lines += [f"- {_linked(one)}" for one in each.suspects]

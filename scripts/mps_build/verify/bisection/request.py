@@ -22,7 +22,11 @@ _PYTHONS = tuple(f"3.{minor}" for minor in range(14, 8, -1))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionRequest:
-    """What the user wants to know, and where to look."""
+    """What the user wants to know, and where to look.
+
+    `script`: the sha256 of the script that `predicate` runs, if it is one. `simulated`: official wheels are tested on
+    Linux; the macOS that they answer as.
+    """
 
     case: str | None
     predicate: tuple[str, ...] | None
@@ -40,6 +44,8 @@ class BisectionRequest:
     where: str
     operator: str | None = None
     trust: bool = False
+    script: str | None = None
+    simulated: str | None = None
 
     @property
     def question(self) -> dict[str, str]:
@@ -53,6 +59,8 @@ class BisectionRequest:
             "builder": " ".join(self.builder or ()),
             "runs": str(self.runs),
             "where": self.where if self.predicate else "",
+            **({"script": self.script} if self.script else {}),
+            **({"simulated": f"macOS {self.simulated}"} if self.simulated else {}),
         }
 
     @property

@@ -30,12 +30,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A subject ready to be tested: its interpreter and its tree, where it has them, and the commit it is of."""
+    """A subject ready to be tested: its interpreter and its tree, where it has them, and the commit it is of.
+
+    `wheel`: the sha256 of a wheel that is tested as it is.
+    """
 
     subject: str
     python: Path | None = None
     tree: Path | None = None
     commit: str | None = None
+    wheel: str | None = None
 
 
 class Runner(Protocol):
@@ -172,7 +176,7 @@ class Bisection:
             probe.words.append("skip")
             probe.reason, probe.verdict = str(reason), "skip"
         else:
-            probe.commit = prepared.commit
+            probe.commit, probe.wheel = prepared.commit, prepared.wheel
             while (verdict := majority(probe.words, self.runs)) is None:
                 answer = self.runner.ask(prepared)
                 probe.words.append(self._word(answer, probe))

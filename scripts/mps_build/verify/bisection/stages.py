@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...common.environment import fetch_environ
 from ...common.errors import UsageError
@@ -24,12 +25,18 @@ from .search import Standing
 from .state import Stage, State
 from .versions import Index, KernelsOf, Venvs, between, parse_version
 
+if TYPE_CHECKING:
+    from .official import OfficialReleases  # needs what only a simulation needs
+
 StepOf = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(slots=True, kw_only=True)
 class Stages:
-    """Both stages of one question; as a Runner, it knows for each subject how to make it ready and how to ask it."""
+    """Both stages of one question; as a Runner, it knows for each subject how to make it ready and how to ask it.
+
+    `releases`: official wheels on Linux stand in the place of venvs and commits.
+    """
 
     request: BisectionRequest
     state: State
@@ -38,6 +45,7 @@ class Stages:
     venvs: Venvs | None = None
     history: History | None = None
     kernels: KernelsOf | None = None
+    releases: OfficialReleases | None = None
     interpreter: Path = field(default_factory=lambda: Path(sys.executable))
 
     def run(self, bisection: Bisection, step: StepOf) -> tuple[report.Finding, ...]:
@@ -57,8 +65,9 @@ class Stages:
         if self.request.by_version:
             with step("List the versions"):
                 stage = self._versions()
-            if self.request.operator is not None and self.venvs is not None:
-                fetch = self.venvs.fetch
+            source = self.releases or self.venvs
+            if self.request.operator is not None and source is not None:
+                fetch = source.fetch
                 self.kernels = KernelsOf(operator=self.request.operator, fetch=fetch, reporter=self.reporter)
                 bisection = replace(bisection, changed=self.kernels.changed)
             findings.append(self._stage(stage, bisection, step, ends=True))
@@ -94,17 +103,18 @@ class Stages:
     # What there is to ask.
 
     def _versions(self) -> Stage:
-        index = Index(arguments=index_arguments(self.request.index), environ=fetch_environ(os.environ))
+        target = self.releases.target if self.releases else ()
+        index = Index(arguments=(*index_arguments(self.request.index), *target), environ=fetch_environ(os.environ))
         good, bad = parse_version(self.request.good), parse_version(self.request.bad)
         assert good is not None and bad is not None
         if good == bad:
             raise UsageError(f"the ends do not differ: both are {good}", hint="--good and --bad name two versions")
         old, new = sorted((good, bad))
         nightlies = self.request.index is not None or bool(good.dev or bad.dev)
-        python_of: dict[str, Path] = {}
+        python_of: dict[str, Path | None] = {}
         kept = self.state.stage("versions")
-        for python in self.request.interpreters():
-            versions = index.versions(_short(python), nightlies=nightlies)
+        for short, python in self._pythons():
+            versions = index.versions(short, nightlies=nightlies)
             by_public = {version.public: version for version in reversed(versions)}
             chosen = {end.public: end for end in (old, new) if end.public in by_public}
             for version in between(versions, old, new):
@@ -116,17 +126,18 @@ class Stages:
         for end in (old, new):
             if end.public not in python_of and kept is None:
                 raise UsageError(
-                    f"{end}: pip has no such torch for a Python of this machine",
+                    f"{end}: pip has no such torch for {'macOS' if self.releases else 'a Python of this machine'}",
                     hint="`pip index versions torch` lists them; --index names another index, --python another Python",
                 )
-        self.venvs = Venvs(
-            folder=self.folder,
-            index=index,
-            python_of=python_of,
-            reporter=self.reporter,
-            wants_cuda=self.request.device == "cuda",
-            trust=self.request.trust,
-        )
+        if self.releases is None:
+            self.venvs = Venvs(
+                folder=self.folder,
+                index=index,
+                python_of={public: python for public, python in python_of.items() if python is not None},
+                reporter=self.reporter,
+                wants_cuda=self.request.device == "cuda",
+                trust=self.request.trust,
+            )
         if kept is not None:
             return kept
         names = sorted(python_of, key=lambda public: parse_version(public) or old)
@@ -142,6 +153,14 @@ class Stages:
             favoured=favoured,
             seek="bad" if good < bad else "good",
         )
+
+    def _pythons(self) -> Iterator[tuple[str, Path | None]]:
+        """Yield the Pythons to list versions for (`3.11`), with the interpreter where it is one of this machine."""
+        if self.releases is not None:
+            yield from ((short, None) for short in self.releases.pythons)
+            return
+        for python in self.request.interpreters():
+            yield _short(python), python
 
     def _commits_behind(self, found: Standing) -> Stage | None:
         """Return the stage of commits between the two versions found; None without a repository or their commits."""
@@ -192,6 +211,8 @@ class Stages:
             CannotTest: it does not build or install.
             MpsBuildError: this machine can test no subject at all.
         """
+        if self.releases is not None:
+            return self.releases.prepare(subject)
         # Before any torch is installed: a case of MPS runs on a Mac alone.
         if self.request.case is not None and (obstacle := host_obstacle(observe_host(None), self.request.device, None)):
             raise obstacle
@@ -222,6 +243,8 @@ class Stages:
 
     def ask(self, prepared: Prepared) -> Answer:
         """Return good, bad or skip for a subject, by the user's command or by the case."""
+        if self.releases is not None:
+            return self.releases.ask(prepared)
         if self.request.predicate is not None:
             log = self.folder / "predicate.log"
             return Predicate(

@@ -23,13 +23,15 @@ class _Part(BaseModel):
 class Probe(_Part):
     """One subject: each run's word, and the verdict once a majority stands.
 
-    With `as_of` it was not tested: its verdict is another subject's, which has the same kernels.
+    `wheel`: the sha256 of an official wheel that was tested as it is. With `as_of` the subject was not tested: its
+    verdict is another subject's, which has the same kernels.
     """
 
     words: list[Word] = Field(default_factory=list)
     verdict: Verdict | None = None
     reason: str = ""
     commit: str | None = None
+    wheel: str | None = None
     timeouts: int = 0
     seconds: float = 0.0
     as_of: str = ""

@@ -11,9 +11,13 @@ import mps_build
 
 
 def modules() -> list[str]:
-    """Return the modules' names; importing __main__ runs the tool; the judge runs in the Python of a torch."""
+    """Return the modules' names; importing __main__ runs the tool; judge and references run in the Python of a torch."""
     found = sorted(module.name for module in pkgutil.walk_packages(mps_build.__path__, "mps_build."))
-    return [name for name in found if not name.endswith(("__main__", ".judge")) and ".judge.server." not in name]
+    return [
+        name
+        for name in found
+        if not name.endswith(("__main__", ".judge", ".references")) and ".judge.server." not in name
+    ]
 
 
 def failures(module: ModuleType) -> int:

@@ -11,7 +11,7 @@ import mps_build
 
 
 def modules() -> list[str]:
-    """Return the modules' names; importing __main__ runs the tool; judge and references run in the Python of a torch."""
+    """Return the modules' names; importing __main__ runs the tool, and a torch's Python has judge and references."""
     found = sorted(module.name for module in pkgutil.walk_packages(mps_build.__path__, "mps_build."))
     return [
         name

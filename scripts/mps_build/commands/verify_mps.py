@@ -282,9 +282,8 @@ def _list_known(options: Options, console: Console) -> Result:
     if rows:
         console.table(columns, lines)
     console.print(f"{len(rows)} known issues of MPS in {where}; nothing was run", style="bold")
-    named = ("id", "kind", "title", "outcome", "reason", "link", "lines", "since", "torch", "macos", "chips", "virtual")
-    named += ("cases", "operators", "fixed_by", "gone_in")
-    found = [{name: getattr(row, name) for name in named} for row in rows]
+    of_suite = {"devices", "where", "transformation", "dtype", "levels", "says"}
+    found = [{**row.model_dump(exclude=of_suite), "gone_in": row.gone_in} for row in rows]
     return Result(document={"release": release, "macos": options.macos, "known_issues": found})
 
 

@@ -212,13 +212,25 @@ def _sensitivity(session: nox.Session) -> None:
     for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):
         folder = ROOT / "tests" / name
         ini = ("-c", str(ROOT / "tests" / "device" / "pytest.ini"), "-o", "pythonpath=. ../sensitivity")
-        ini = (*ini, "--assert=rewrite")  # the suite itself goes without
-        suite = ("pytest", *ini, "--rootdir", str(folder), str(folder))
+        rewritten = "--assert=rewrite"  # the suite itself goes without
+        suite = ("pytest", *ini, rewritten, "--rootdir", str(folder), str(folder))
         session.run(*suite, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
 
 
+def _libraries(session: nox.Session) -> None:
+    """Twelve libraries from PyPI on the simulated device; needs a network, and fetches 1 GB of packages."""
+    _install(session, "tests")
+    session.run("pytest", str(ROOT / "tests" / "libraries"), *session.posargs)
+
+
 # What `tests -- --tier NAME` runs.
-_TIERS = {"slow": _tests_slow, "pages": _tests_pages, "torch": _tests_torch, "sensitivity": _sensitivity}
+_TIERS = {
+    "slow": _tests_slow,
+    "pages": _tests_pages,
+    "torch": _tests_torch,
+    "sensitivity": _sensitivity,
+    "libraries": _libraries,
+}
 
 
 def _tier(words: list[str]) -> tuple[str | None, list[str]]:
@@ -235,7 +247,7 @@ _CHOSEN = _tier(_NAMED)[0] if "tests" in sys.argv else None
 
 @nox.session(venv_backend=None if _CHOSEN is None else "none")
 def tests(session: nox.Session) -> None:
-    """This repository's own tests; arguments go to pytest. `--tier slow|pages|torch|sensitivity` runs others."""
+    """This repository's own tests; arguments go to pytest. `--tier slow|pages|torch|sensitivity|libraries`: others."""
     tier, others = _tier(list(session.posargs))
     if tier is not None:
         _hand_on(session, _TIERS, tier, others)

@@ -340,6 +340,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
     given = parser.parse_args()
+    torch.set_num_threads(1)  # each draw is a fork
     sample = drawn(given.seed, given.count)
     print(*sample.faults, sep="\n")
     print(f"{len(sample.faults)} faults; {sample.without} draws have no witness")

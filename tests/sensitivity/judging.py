@@ -252,6 +252,7 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="write what is caught of the catalogue into catalogue.json")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    torch.set_num_threads(1)  # before the first fork: a child of a process with threads of OpenMP may wait for ever
     try:
         sets = {name: faults_of(name) for name in given.faults.split(",")}
     except ValueError as wrong:
@@ -260,7 +261,6 @@ def main() -> None:
     sets = {name: [one for one in faults if any(part in one.name for part in parts)] for name, faults in sets.items()}
     if not all(sets.values()):
         parser.error(f"no fault's name holds {given.only}")
-    torch.set_num_threads(1)
     judge_of_all = Judge(requested(given.seed, given.keys))
     found = {
         "seed": given.seed,

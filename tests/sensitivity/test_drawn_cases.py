@@ -70,6 +70,12 @@ def test_a_smaller_budget_is_the_beginning_of_a_larger_one_and_another_seed_draw
     assert [Case.of(one).transformation for one in larger[:800]] == ["common"] * 800
 
 
+def test_operators_of_a_small_share_come_late() -> None:
+    shares = [OPERATORS[Case.of(one).operator].share for one in _first(len(OPERATORS))]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] < shares[0]
+
+
 def test_the_order_meets_more_pairs_than_chance() -> None:
     few = {name: OPERATORS[name] for name in ("add", "layer_norm", "conv2d", "gather")}
     chosen = sampler.chosen(Sampler(few, TRANSFORMS), cases=200, most_keys=10**9)

@@ -18,7 +18,7 @@ from mps_build.common.cores import with_share
 from processes import why_no_sandbox
 
 # What nox, uv, pip, conda, git and virtual environments tell the programs that they start. nox 2026.10 sets UV_PYTHON,
-# so that a test asked another Python than it wanted.
+# so that a test queried another Python than it wanted.
 _OF_THE_CALLER = ("NOX_", "UV_", "PIP_", "CONDA_", "_CE_", "MAMBA_", "GIT_", "VIRTUAL_ENV", "PYENV_", "PYTHONHOME")
 _WAYS_TO_A_NETWORK = ("CERT", "CAINFO", "INDEX", "INDEX_URL", "FIND_LINKS", "PROXY", "TIMEOUT", "TRUSTED_HOST")
 

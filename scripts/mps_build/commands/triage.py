@@ -22,29 +22,33 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.logs.file import read_log_file
 from mps_build.common.reporting import Result
-from mps_build.host.triage import Explained, WrittenBy, judge, render, render_device_text
+from mps_build.host.triage import Explained, WrittenBy, judge, render, render_causes, render_device_text
 from mps_build.host.triage.tools.read import read_tool_output
 
 TASK = ("host", 2)
-FIRST = ("--recipe", "--host", "--macos", "--torch")
+FIRST = ("--causes", "--recipe", "--host", "--macos", "--torch")
 DOCUMENT = (
     "cause:string|null certainty:string|null runner_up:object|null notes:array first_error:object|null "
     "category:string|null detail:object|null "
-    "tool_output:object|array|null"
+    "tool_output:object|array|null ?causes:array"
 )
 EXAMPLES = (
     "build.log",
     "build.log.gz --recipe v2.6.0",
     "- < build.log",
     "crash.txt --exit 134 --macos 15.3 --torch 2.11.0",
+    "--causes libomp",
 )
+# What the document holds of a log; null where none was read.
+_OF_A_LOG = ("certainty", "runner_up", "first_error", "category", "detail", "tool_output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the command line says."""
 
-    log: str
+    log: str | None
+    causes: str | None
     recipe: str | None
     exit: int | None
     signal: str | None
@@ -56,7 +60,14 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
-    parser.add_argument("log", metavar="LOG", help="the file; - reads standard input")
+    parser.add_argument("log", metavar="LOG", nargs="?", help="the file; - reads standard input")
+    parser.add_argument(
+        "--causes",
+        metavar="WORDS",
+        nargs="?",
+        const="",
+        help="list the known causes, or explain those with an id or words",
+    )
     parser.add_argument("--recipe", metavar="RECIPE", help="the recipe that was built (2.6.0, 2.6, nightly, a path)")
     process = parser.add_argument_group("the process that wrote the text")
     process.add_argument("--exit", metavar="N", type=int, help="its exit status (128 + n or -n for a signal)")
@@ -69,12 +80,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options, console: Console) -> Result:
     """Read the text and print its cause; the exit status is 0 whenever the text could be read."""
+    if options.causes is not None:
+        return _list(options.causes, console)
+    if options.log is None:
+        raise UsageError("which log?", hint="name a file, or - for standard input; --causes lists what is known")
     text = read_log_file(options.log)
     release = _release(options.recipe)
     process = WrittenBy(exit=options.exit, signal=options.signal, host=_host(options))
     found = judge(text, release=release, written_by=process)
     _print(found, console)
     return Result(document=_document(options, text, release, found), cause=found.log.cause, hint=found.log.fix)
+
+
+def _list(words: str, console: Console) -> Result:
+    lines = render_causes(words)
+    if not lines:
+        raise UsageError(f"no known cause has the words {words!r}", hint="--causes alone lists all of them")
+    for line in lines:
+        console.print(line)
+    return Result(document={**dict.fromkeys(_OF_A_LOG), "notes": [], "causes": [line for line in lines if line]})
 
 
 def _print(found: Explained, console: Console) -> None:

@@ -22,7 +22,7 @@ Missing = Literal[
     "mpsgraph_in_system",
     "metal_compiler",
     "metal_toolchain",  # Xcode 26 without its component
-    "metal_too_old",  # a compiler that does not know the language asked for
+    "metal_too_old",  # a compiler that does not know the language requested
 ]
 
 _FALSE = re.compile(r"(?:0|OFF|NO|FALSE|N|IGNORE|NOTFOUND|.*-NOTFOUND)?$", re.IGNORECASE)
@@ -53,7 +53,7 @@ class ConfigureFacts:
         missing: what was not there, as far as log and cache tell.
         generated: build files were written; without it no other answer counts.
         metal_probed: this run tried the Metal compiler. False: `can_compile_metal` is a leftover of the cache.
-        mps_asked_off: the gate was open and USE_MPS was refused, now or in an earlier configure of the tree.
+        mps_switched_off: the gate was open and USE_MPS was refused, now or in an earlier configure of the tree.
         metal_kind: how shaders go into the wheel: compiled ahead, or as source compiled at first use.
         reason: one sentence on what keeps MPS or the Metal compiler out; empty if nothing does.
         reason_id: the id of a known cause (host/triage/causes.yaml).
@@ -66,7 +66,7 @@ class ConfigureFacts:
     missing: tuple[Missing, ...]
     generated: bool
     metal_probed: bool | None
-    mps_asked_off: bool
+    mps_switched_off: bool
     cxx_standard: str | None
     openmp: bool | None
     lapack: bool | None
@@ -102,13 +102,13 @@ def parse_configure(log_text: str, cache_text: str = "") -> ConfigureFacts:
     metal, metal_40 = _metal(use_mps, summary, cache, prose)
     cannot = _CANNOT_COMPILE.search(prose)
     probed = bool(cannot) or "Machine can compile metal shaders" in prose
-    asked_off = use_mps is False and (
+    switched_off = use_mps is False and (
         _kind(cache, "USE_MPS") == "BOOL"
         if cache
         else bool(sdk and _truth(sdk[2])) and "MPSGraph framework found" in prose
     )
     missing, reason, reason_id = _reason(
-        use_mps=use_mps, sdk=sdk, prose=prose, cache=cache, asked_off=asked_off, system=summary.get("System")
+        use_mps=use_mps, sdk=sdk, prose=prose, cache=cache, switched_off=switched_off, system=summary.get("System")
     )
     if use_mps and metal is False:
         wants, metal_reason, reason_id = _metal_reason(cannot[1] if cannot else None)
@@ -121,7 +121,7 @@ def parse_configure(log_text: str, cache_text: str = "") -> ConfigureFacts:
         missing=missing,
         generated=build_folder is not None,
         metal_probed=probed if metal is not None else None,
-        mps_asked_off=asked_off,
+        mps_switched_off=switched_off,
         cxx_standard=_value(cache, "CMAKE_CXX_STANDARD"),
         openmp=_truth(summary.get("USE_OPENMP")),
         lapack=_truth(summary.get("USE_LAPACK")),
@@ -208,11 +208,11 @@ def _reason(
     sdk: re.Match[str] | None,
     prose: str,
     cache: dict[str, tuple[str, str]],
-    asked_off: bool,
+    switched_off: bool,
     system: str | None,
 ) -> tuple[tuple[Missing, ...], str, str | None]:
-    if asked_off:
-        return (), "USE_MPS was asked off, now or in an earlier configure of this tree", None
+    if switched_off:
+        return (), "USE_MPS was switched off, now or in an earlier configure of this tree", None
     if use_mps is None and ("MPS: unable" in prose or "MPSGraph framework" in prose or sdk):
         stopped = "configure did not come as far as its summary"
         missing, reason, reason_id = _closed_gate(sdk, prose, cache)

@@ -209,7 +209,7 @@ class _Beat:
                 self._lost = lost
 
     def stop(self) -> None:
-        """End it, and raise here what it met: a stream is told once that it takes no more, and not to a thread."""
+        """End it, and raise here what it met: a stream hears once that it takes no more, and not to a thread."""
         self._ended.set()
         self._thread.join()
         if self._lost is not None:

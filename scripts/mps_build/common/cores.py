@@ -66,7 +66,7 @@ def with_share(environ: Mapping[str, str], processes: int, *, cores: int | None 
 
 
 def within_quota(environ: Mapping[str, str], *, cores: int | None = None, visible: int | None = None) -> dict[str, str]:
-    """Return the environment of a computing process that is alone: it is told its threads only where a quota holds.
+    """Return the environment of a computing process that is alone: it is given its threads only where a quota holds.
 
     Without one a library knows better: torch leaves efficiency cores out on a Mac, MKL the second thread of a core.
 

@@ -154,7 +154,7 @@ class DiskFull(MpsBuildError):
 
 
 class OwnFault(MpsBuildError):
-    """A part of mps-build itself failed on something it was asked."""
+    """A part of mps-build itself failed on something it was given."""
 
     exit_code = 20
     cause = "own_fault"

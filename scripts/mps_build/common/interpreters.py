@@ -177,7 +177,7 @@ def _found(answer: Mapping[str, str]) -> FoundPython:
 
 
 def _candidates(version: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield each file that may be it; uv is asked only when the ones before did not fit."""
+    """Yield each file that may be it; uv is queried only when the ones before did not fit."""
     yield sys.executable
     name = f"python{version}"
     folders = [Path(each) for each in environ.get("PATH", os.defpath).split(os.pathsep) if each.startswith("/")]

@@ -29,7 +29,7 @@ def parse_json(text: str | bytes, *, finite: bool = True) -> Any:
         finite: refuse NaN and Infinity, which are not JSON; a program under test may still print them.
 
     Raises:
-        ValueError: no JSON, a key twice, a number beyond 64 bits, or nested so deeply that whoever walks it would fall.
+        ValueError: no JSON, a key two times, a number beyond 64 bits, or nested too deeply to be walked.
 
     >>> parse_json('["\\\\ud800"]')
     ['?']
@@ -111,7 +111,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"holds the key {next(name for name in names if names.count(name) > 1)!r} twice")
+        raise ValueError(f"holds the key {next(name for name in names if names.count(name) > 1)!r} two times")
     return found
 
 

@@ -191,8 +191,8 @@ class KnownIssues(_Declared):
     @field_validator("issues")
     @classmethod
     def _check_ids(cls, issues: tuple[Issue, ...]) -> tuple[Issue, ...]:
-        if twice := sorted(name for name, number in Counter(row.id for row in issues).items() if number > 1):
-            raise ValueError(f"more than one row has the id {', '.join(twice)}")
+        if repeated := sorted(name for name, number in Counter(row.id for row in issues).items() if number > 1):
+            raise ValueError(f"more than one row has the id {', '.join(repeated)}")
         return issues
 
 

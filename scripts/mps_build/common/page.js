@@ -61,17 +61,17 @@
     let is_open = most === rows.length;
     const texts = new Map();
     const update = () => {
-      const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean), asked = wanted.length || choice.value;
+      const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean), filtered = wanted.length || choice.value;
       let fitting = 0;
       for (const row of table.tBodies[0].rows) {
         if (wanted.length && !texts.has(row)) { texts.set(row, row.textContent.toLowerCase()); }
         const fits = wanted.every((word) => texts.get(row).includes(word)) && (!choice.value || row.dataset.outcome === choice.value);
         fitting += fits ? 1 : 0;
         row.hidden = !fits;
-        row.classList.toggle("folded", !asked && !is_open && fitting > most);
+        row.classList.toggle("folded", !filtered && !is_open && fitting > most);
       }
-      shown.textContent = asked ? `${fitting} of ${rows.length}` : is_open ? `all ${rows.length}` : `${most} of ${rows.length}`;
-      opener.hidden = is_open || Boolean(asked);
+      shown.textContent = filtered ? `${fitting} of ${rows.length}` : is_open ? `all ${rows.length}` : `${most} of ${rows.length}`;
+      opener.hidden = is_open || Boolean(filtered);
     };
     if (rows.length > LONG) {
       const tools = made("div", { className: "tools" });

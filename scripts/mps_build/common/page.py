@@ -175,7 +175,7 @@ def check_pillow() -> None:
 
 
 def to_png(picture: Picture) -> bytes:
-    """Return the picture as PNG, twice as many pixels as its size says.
+    """Return the picture as PNG, two times as many pixels as its size says.
 
     Raises:
         UsageError: Pillow is not installed.

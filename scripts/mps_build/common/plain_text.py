@@ -25,9 +25,9 @@ _EDGE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 
 
 def plain(text: str) -> str:
-    """Return the text with every letter that shows nothing or steers what shows it as an escape; lines and tabs stay.
+    """Return the text with characters that show nothing or steer what shows them as escapes; lines and tabs stay.
 
-    That is: escape sequences, C0 and C1 controls, bidirectional marks, invisible letters, separators, surrogates.
+    That is: escape sequences, C0 and C1 controls, bidirectional marks, invisible characters, separators, surrogates.
 
     >>> plain("a\\x1b[2Jb\\u202ec")
     'a\\\\x1b[2Jb\\\\u202ec'

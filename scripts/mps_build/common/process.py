@@ -29,9 +29,9 @@ from .environment import without_repository
 from .files import open_to_append
 from .plain_text import shown
 
-# ninja removes what its compilers left half-written, and pip its downloads, if they are asked to end.
+# ninja removes what its compilers left half-written, and pip its downloads, if they are made to end.
 _PATIENCE_SECONDS = 3.0
-# Where we are killed outright the pipe closes: the group is asked to end, and 3 seconds later it must.
+# Where we are killed outright the pipe closes: the group is made to end, and 3 seconds later it must.
 _GUARD = (
     "read -r _ && exit; kill -s TERM -- -{0}; n=0;"
     " while [ $n -lt 30 ] && kill -s 0 -- -{0}; do sleep 0.1; n=$((n+1)); done; kill -s KILL -- -{0}"
@@ -46,14 +46,14 @@ def session(
     environ: Mapping[str, str],
     stdout: int | IO[bytes],
     stderr: int,
-    is_asked: bool = True,
+    is_gentle: bool = True,
     is_guarded: bool = True,
-    is_told: bool = True,
+    is_reported: bool = True,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program beside the block; where the block fails, all of its session ends before the error goes on.
 
     Args:
-        is_asked: end it by SIGTERM first; False kills it at once, which is right for a mere question.
+        is_gentle: end it by SIGTERM first; False kills it at once, which is right for a mere question.
         is_guarded: end it also if we are killed outright.
         is_told: a signal to us goes to it at once, whichever thread waits for it.
 
@@ -72,19 +72,19 @@ def session(
                 stderr=stderr,
                 start_new_session=True,
             )
-            if is_told:
-                stopping.started(process.pid, ends_by=signal.SIGTERM if is_asked else signal.SIGKILL)
+            if is_reported:
+                stopping.started(process.pid, ends_by=signal.SIGTERM if is_gentle else signal.SIGKILL)
             stack.callback(_close, process)
             if is_guarded:
                 stack.enter_context(guarded(process.pid))
-            stack.push(lambda kind, _error, _at: end_session(process, is_asked=is_asked) if kind else None)
+            stack.push(lambda kind, _error, _at: end_session(process, is_gentle=is_gentle) if kind else None)
         yield process
 
 
-def end_session(process: subprocess.Popen[bytes], *, is_asked: bool = True) -> None:
+def end_session(process: subprocess.Popen[bytes], *, is_gentle: bool = True) -> None:
     """End a program and all of its session, and wait for it: a few seconds, however it takes the signals."""
     try:
-        if is_asked and _is_over(process, signal.SIGTERM):
+        if is_gentle and _is_over(process, signal.SIGTERM):
             return
     finally:  # a second Ctrl-C: at once
         if not _is_over(process, signal.SIGKILL):
@@ -128,12 +128,12 @@ def end_descendants(process: subprocess.Popen[bytes]) -> None:
 def _is_over(process: subprocess.Popen[bytes], number: int) -> bool:
     """Send a signal to a whole session, and say whether it was the end of it."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    told: set[int] = set()
+    reported: set[int] = set()
     while members := _members(process.pid):
-        for pid in members - told:  # SIGKILL also for what was started meanwhile
+        for pid in members - reported:  # SIGKILL also for what was started meanwhile
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
-        told |= members
+        reported |= members
         if time.monotonic() > deadline:
             return False
         process.poll()
@@ -247,7 +247,7 @@ def capture(command: Command, *, timeout_seconds: float = 20.0, errors: str = "r
             environ=environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            is_asked=False,
+            is_gentle=False,
             is_guarded=False,  # a question: it is over soon, and the guard costs as much as the answer
         ) as process:
             stdout, stderr = process.communicate(timeout=timeout_seconds)
@@ -392,7 +392,7 @@ def _lines(stream: IO[bytes], copy: IO[bytes], look: Callable[[], None]) -> Iter
 
 
 def _read(stream: IO[bytes], look: Callable[[], None]) -> bytes:
-    """Return what comes next; empty at the end. `look` is called about twice a second meanwhile."""
+    """Return what comes next; empty at the end. `look` is called about two times a second meanwhile."""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
         while True:
@@ -442,17 +442,17 @@ def _ended(process: subprocess.Popen[bytes], heard: set[signal.Signals]) -> int:
     """Wait for the end, and pass on what comes meanwhile."""
     ends = 0
     while (status := process.poll()) is None:
-        told = signal.sigtimedwait(heard, 0.5)
-        if told is None or told.si_signo == signal.SIGCHLD:
+        reported = signal.sigtimedwait(heard, 0.5)
+        if reported is None or reported.si_signo == signal.SIGCHLD:
             continue
-        if told.si_code == _FROM_A_PROCESS:
-            process.send_signal(told.si_signo)
-        ends += told.si_signo in _ENDS
+        if reported.si_code == _FROM_A_PROCESS:
+            process.send_signal(reported.si_signo)
+        ends += reported.si_signo in _ENDS
         if ends > 1:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(_LAST_SECONDS)
             end_descendants(process)  # reaps it: how it ended is not to be had any more
-            return -told.si_signo
+            return -reported.si_signo
     return status
 
 
@@ -473,7 +473,7 @@ class Running:
 
     def kill(self) -> None:
         """Kill it and all it started, and wait for its end."""
-        end_session(self._process, is_asked=False)
+        end_session(self._process, is_gentle=False)
 
 
 @contextlib.contextmanager
@@ -492,13 +492,13 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
             environ=command.whole_environ,
             stdout=file,
             stderr=subprocess.STDOUT,
-            is_asked=False,
-            is_told=False,  # its caller judges how it ended, and must not take our end for its fault
+            is_gentle=False,
+            is_reported=False,  # its caller judges how it ended, and must not take our end for its fault
         ) as process:
             try:
                 yield Running(process)
             finally:
-                end_session(process, is_asked=False)
+                end_session(process, is_gentle=False)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """The process's own three streams: closed, full, cut off or not UTF-8, each has one meaning and none is a bug.
 
-A stream that takes no more is told from every other broken pipe or full disk here, where it is written to; further up
-all of them are an OSError.
+A stream that takes no more is distinguished from every other broken pipe or full disk here, where it is written to;
+further up all of them are an OSError.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OutputLost(SystemExit):
 
 
 class GuardedStream:
-    """A stream in front of the real one (None: it is closed): letters it cannot encode are escaped.
+    """A stream in front of the real one (None: it is closed): characters it cannot encode are escaped.
 
     What the real one refuses is raised once as OutputLost, and then dropped; of standard error it is dropped at once,
     because there is nowhere left to say it.

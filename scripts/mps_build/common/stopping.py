@@ -47,7 +47,7 @@ def exit_status(stop: BaseException | None = None) -> int:
 
 
 def stopped_by() -> int | None:
-    """Return the signal that asked us to end, or None."""
+    """Return the signal that ended us, or None."""
     return _State.number
 
 
@@ -57,12 +57,12 @@ def go_on() -> None:
 
 
 def check() -> None:
-    """Raise in a thread what the main thread was told: programs must neither start nor be waited for any more.
+    """Raise in a thread what the main thread raised: programs must neither start nor be waited for any more.
 
     The main thread has had its exception, and may start what cleans up.
 
     Raises:
-        Stopped: a signal asked us to end.
+        Stopped: a signal ended us.
     """
     if _State.number is not None and threading.current_thread() is not threading.main_thread():
         raise Stopped(_State.number)

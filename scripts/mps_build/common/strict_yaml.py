@@ -85,9 +85,9 @@ def validated(
     """Return what the files say together as `model`, or raise a UsageError that lists every fault of each.
 
     Args:
-        documents: the files, the one that was asked for first.
+        documents: the files, the one that was requested first.
         origin: where a value of `data` was written; None: all of it is the first file's.
-        checks: each is asked of the raw data for faults that no single field can know, so
+        checks: each is checked on the raw data for faults that no single field can know, so
             that they show together with the model's own.
         faults: what was found wrong when `data` was made of the files.
     """
@@ -101,8 +101,8 @@ def validated(
             document, location = written(tuple(fault["loc"]))
             said = _wording(fault, _scalar(document.root, location))
             found.add((document, _line(document.root, location), f"{_key(location)}: {said}"))
-    asked = [(*written(location), said) for check in checks for location, said in check(data)]
-    for document, location, said in (*faults, *asked):
+    requested = [(*written(location), said) for check in checks for location, said in check(data)]
+    for document, location, said in (*faults, *requested):
         found.add((document, _line(document.root, location), f"{_key(location)}: {said}"))
     if found or value is None:
         ordered = sorted(found, key=lambda each: (documents.index(each[0]), *each[1:]))
@@ -114,7 +114,7 @@ def validated(
 
 
 def unchecked(text: str) -> Any:
-    """Return what YAML of our own says; nothing of `load`'s is asked.
+    """Return what YAML of our own says; nothing of `load`'s is queried.
 
     Raises:
         yaml.YAMLError: is not YAML.

@@ -46,7 +46,7 @@ def without_owner(path: str | None) -> str | None:
 
 
 def xcodes_of(rows: tuple[Observation, ...], chosen: str | None) -> tuple[Xcode, ...]:
-    """Return every Xcode that answered, the chosen one first; each fact belongs to the directory it was asked under."""
+    """Return every Xcode that answered, the chosen one first; each fact belongs to the directory it was read under."""
     by_directory: dict[str | None, list[Observation]] = {}
     for row in rows:
         directories = [call.environ.get("DEVELOPER_DIR") for call in row.calls if call.environ.get("DEVELOPER_DIR")]
@@ -74,7 +74,7 @@ def xcodes_of(rows: tuple[Observation, ...], chosen: str | None) -> tuple[Xcode,
 
 
 def _metal_error(rows: tuple[Observation, ...]) -> str | None:
-    """Return why the Metal compiler did not run, where it was asked to (finding a path proves nothing)."""
+    """Return why the Metal compiler did not run, where that was tried (finding a path proves nothing)."""
     for row in rows:
         if row.facts.get("error") and any(call.program in ("metal", "metallib") for call in row.calls):
             return str(row.facts["error"])
@@ -82,7 +82,7 @@ def _metal_error(rows: tuple[Observation, ...]) -> str | None:
 
 
 def distinct(xcodes: tuple[Xcode, ...]) -> list[str]:
-    """Return the paths of Xcodes beside the chosen one, one per build: links name the same one twice."""
+    """Return the paths of Xcodes beside the chosen one, one per build: links name the same one two times."""
     builds = {xcode.build for xcode in xcodes if xcode.chosen}
     paths = []
     for xcode in xcodes:
@@ -191,7 +191,7 @@ class Host:
 
 
 def observe(prober: Prober) -> Host:
-    """Return what a prober's answers tell of its host; further Xcodes are asked beside the rest once they are found.
+    """Return what a prober's answers tell of its host; further Xcodes are queried beside the rest once they are found.
 
     Raises:
         UsageError: a recording without one answer that tells anything: no verdict may rest on it.
@@ -206,7 +206,7 @@ def observe(prober: Prober) -> Host:
     chosen = next(values(rows, "developer_dir", "xcode-select"), None)
     paths = {entry["path"] for entries in values(rows, "xcodes") for entry in entries}
     others = sorted(path for path in paths if not str(chosen or "").startswith(f"{path}/"))
-    # A few are asked everything at once; many (links among them) first who they are.
+    # A few are queried everything at once; many (links among them) first who they are.
     few = len(others) <= _FEW
     prober.ask([*prober.standard(), *probes_of_xcodes(others), *(proofs_of_xcodes(others) if few else ())])
     rows = observations(prober)
@@ -229,7 +229,7 @@ def _host(rows: tuple[Observation, ...], prober: Prober, chosen: str | None) -> 
     return Host(
         system=system,
         arch=_python_arch(rows) or first("arch"),
-        # sw_vers and the file are asked as system tools are; Python's word may be a compatibility answer.
+        # sw_vers and the file are queried as system tools are; Python's word may be a compatibility answer.
         macos=first("macos", "sw_vers", "cat", "sysctl", "system_profiler") or first("macos") or first("os"),
         build=build,
         macos_beta=None if build is None else is_beta_macos(build),

@@ -50,7 +50,7 @@ MOST_FUNCTIONS = 200_000  # 19 455 of a metallib
 # What is reported.
 MOST_FAULTS = 1_000  # of an archive's structure
 MOST_FINDINGS = 500  # of one rule
-MOST_EVIDENCE = 1_000  # letters of one finding
+MOST_EVIDENCE = 1_000  # characters of one finding
 
 # The net: this much, and a second for each so many unpacked bytes as its size tells (2.1 s for 565 MB).
 CPU_SECONDS, BYTES_A_SECOND = 7.0, 150_000_000

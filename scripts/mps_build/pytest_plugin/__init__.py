@@ -171,7 +171,7 @@ def _circumstances() -> dict[str, str | None]:
 
 
 def known_issues() -> list[dict[str, Any]]:
-    """Return the known issues that hold here: those that `simulate` laid beside this package, or mps-build's own.
+    """Return the known issues that hold here: those that `simulate` wrote beside this package, or mps-build's own.
 
     Raises:
         Exception: they could not be read; mps-build is not installed with what it needs.

@@ -94,17 +94,9 @@ def _one_process(
         out = Path(home) / "answers.jsonl"
         environ = {**os.environ, WAY: way, OUT: str(out)}
         places = [str(root / test) for test in tests]
-        # Later options win: the caller's may stand in a file of settings.
-        argv = [
-            sys.executable,
-            "-m",
-            "pytest",
-            *options,
-            *_own_options(options),
-            "--maxfail=0",
-            "-p",
-            "no:cacheprovider",
-        ]
+        # Later options win: the caller's may come from a file of settings.
+        own = (f"--rootdir={root}", "--maxfail=0", "-p", "no:cacheprovider")  # node ids count from the root
+        argv = [sys.executable, "-m", "pytest", *options, *_own_options(options), *own]
         with (Path(home) / "said.txt").open("w+b") as said:
             process = subprocess.Popen([*argv, *places], cwd=folder, env=environ, stdout=said, stderr=said)
             timer = _Silence(process, out)

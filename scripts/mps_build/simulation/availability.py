@@ -50,7 +50,7 @@ class Entry(BaseModel):
         return self.methods or self.constants or ("",)
 
 
-class Asked(BaseModel):
+class Checked(BaseModel):
     """For which selectors the fact was looked up, and for which nothing was found."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,7 +66,7 @@ class Availability(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: Literal[1]
-    asked: Asked
+    checked: Checked
     entries: tuple[Entry, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -75,8 +75,8 @@ class Availability(BaseModel):
         if versions != sorted(versions):
             raise ValueError("the entries are not in the order of their versions")
         rows = [row[:2] for row in self.rows()]
-        if twice := sorted({f"{of} {name}".strip() for of, name in rows if rows.count((of, name)) > 1}):
-            raise ValueError(f"stated twice: {', '.join(twice)}")
+        if repeated := sorted({f"{of} {name}".strip() for of, name in rows if rows.count((of, name)) > 1}):
+            raise ValueError(f"stated more than once: {', '.join(repeated)}")
         return self
 
     def rows(self) -> Iterator[tuple[str, str, int, int]]:

@@ -215,7 +215,7 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-# Asked of the library by the interpreter that loads it: which classes have which methods, what torch registers.
+# Read from the library by the interpreter that loads it: which classes have which methods, what torch registers.
 _ASK = """
 import ctypes, json, sys
 import torch

@@ -94,7 +94,7 @@ def _mps(facts: ConfigureFacts, gate: Gate) -> list[Mismatch]:
     found: list[Mismatch] = []
     if facts.use_mps != gate.use_mps:
         wanted, came = _word(gate.use_mps), _word(facts.use_mps)
-        if facts.mps_asked_off:
+        if facts.mps_switched_off:
             found.append(
                 _mismatch(
                     "USE_MPS",

@@ -95,7 +95,7 @@ def names_in(act: Any) -> frozenset[str]:
     """Return the names that a function's code has, with that of the functions and texts that it holds or calls.
 
     >>> sorted(names_in(lambda x, name="relu": getattr(torch.nn.functional, name)(x.abs())))[:3]
-    ['F', 'abs', 'functional']
+    ['abs', 'functional', 'getattr']
     """
     return frozenset(_names(act, set()))
 
@@ -117,12 +117,18 @@ def _names(value: Any, seen: set[int]) -> Iterator[str]:
     elif isinstance(value, types.CodeType):
         yield from value.co_names
         yield from _names([one for one in value.co_consts if isinstance(one, (types.CodeType, str))], seen)
+    elif callable(value) and not (isinstance(value, types.FunctionType) and _is_of_a_case(value)):
+        yield getattr(value, "__name__", "")  # a function of torch is what it is called
     elif isinstance(value, types.FunctionType):
         yield from _names([value.__code__, value.__defaults__ or (), value.__kwdefaults__ or {}], seen)
         with contextlib.suppress(ValueError):  # a cell that is empty still
             yield from _names([cell.cell_contents for cell in value.__closure__ or ()], seen)
         own = [value.__globals__.get(name) for name in value.__code__.co_names]
         yield from _names([one for one in own if _is_ours(one, value.__module__)], seen)
+
+
+def _is_of_a_case(value: types.FunctionType) -> bool:
+    return not value.__module__.startswith("torch")
 
 
 def _is_ours(value: Any, module: str) -> bool:

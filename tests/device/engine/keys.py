@@ -20,7 +20,7 @@ _WITHOUT_A_GRAPH = frozenset(
     | {"resize", "_local_scalar_dense", "lift_fresh", "_reshape_copy", "scalar_tensor", "_efficientzerotensor"}
     # Questions about a tensor, and marks of the profiler.
     | {"is_pinned", "is_set_to", "is_same_size", "_has_same_storage_numel", "_assert_async", "_linalg_check_errors"}
-    | {"_record_function_enter_new", "_record_function_exit", "_nnz", "is_coalesced", "equal"}
+    | {"_record_function_enter_new", "_record_function_exit", "_nnz", "is_coalesced"}
 )
 
 

@@ -7,6 +7,7 @@ import fnmatch
 import json
 import os
 import zlib
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Iterable
@@ -22,6 +23,10 @@ MEMORY_LIMIT = "DEVICE_SUITE_MEMORY_BYTES"
 # Of the regressions --quick has what this issue showed part by part, but no whole net, whose layers are a graph each:
 # what adds up more terms. All else that a graph key can buy, drawn cases buy more of (benchmarks/README.md).
 _QUICK_ISSUE, _QUICK_TERMS, _QUICK_SECONDS = "82707", 512, 60.0
+
+# CUDA compiles the special functions when they are first called (jiterator: 2 to 16 s each on an H200): as many seconds
+# as so many other cases take.
+_COMPILED_LATE, _CASES_FOR_COMPILING = "special_", 80
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,28 @@ class Shard:
         return cls(int(part), int(parts))
 
     def holds(self, case_id: str) -> bool:
-        """Say whether a case is of this part. What an operator's drawn cases compile is compiled in one process.
+        """Say whether a case of the core is of this part."""
+        return zlib.crc32(case_id.encode()) % self.parts == self.part
 
-        >>> [Shard(part, 3).holds("exp:gradient:4") for part in range(3)]
-        [False, False, True]
-        >>> [Shard(part, 3).holds("exp:layout:5") for part in range(3)]
-        [False, False, True]
+    def operators(self, drawn: Iterable[str]) -> frozenset[str]:
+        """Return the operators of this part, given the ids of all drawn cases: each part has as much to do.
+
+        What an operator's cases compile is compiled in one process.
+
+        >>> drawn = 5 * ["add:layout:1"] + 3 * ["exp:size:1"] + 2 * ["sin:alias:1"]
+        >>> [sorted(Shard(part, 2).operators(drawn)) for part in range(2)]
+        [['add'], ['exp', 'sin']]
         """
-        return zlib.crc32(case_id.partition(":")[0].encode()) % self.parts == self.part
+        work = Counter(case_id.partition(":")[0] for case_id in drawn)
+        for name in work:
+            work[name] += _CASES_FOR_COMPILING * name.startswith(_COMPILED_LATE)
+        loads, mine = [0] * self.parts, set()
+        for name, cost in sorted(work.items(), key=lambda each: (-each[1], each[0])):
+            least = loads.index(min(loads))
+            loads[least] += cost
+            if least == self.part:
+                mine.add(name)
+        return frozenset(mine)
 
 
 @dataclass(frozen=True)
@@ -76,17 +95,24 @@ class Selection:
         cases = [case for case in cases if not self.layers or case.layer in self.layers]
         if self.quick:
             cases = quick_cases(cases)
+        drawn = [case.id for case in cases if case.layer == "drawn"]
+        operators = self.shard.operators(drawn) if self.shard is not None else frozenset()
         ids = [case.id for case in cases]
         if self.after in ids:
             cases = cases[ids.index(self.after) + 1 :]
         return [
             case
             for case in cases
-            if (self.shard is None or self.shard.holds(case.id))
+            if self._is_mine(case, operators)
             and (not self.only or _listed(case.id, self.only))
             and not _listed(case.id, self.without)
             and case.id not in self.done
         ]
+
+    def _is_mine(self, case: Case, operators: frozenset[str]) -> bool:
+        if self.shard is None:
+            return True
+        return case.id.partition(":")[0] in operators if case.layer == "drawn" else self.shard.holds(case.id)
 
     def leaves_out(self, path: Path) -> bool:
         """Say whether no case of a file can be chosen, as its layer tells; where ids are named each file may have them.

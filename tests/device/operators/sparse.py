@@ -311,7 +311,15 @@ def _embedded(table, scale, mode, padding):
     return [gradient, start.detach()]
 
 
-SPARSE = {"values": ("plain", "zero"), "terms": 64, "floor": 1.0, "finish": _dense, "layouts_of": (0,)}
+# Which of their steps autocast narrows depends on what it has kept of the call before.
+SPARSE = {
+    "values": ("plain", "zero"),
+    "terms": 64,
+    "floor": 1.0,
+    "finish": _dense,
+    "layouts_of": (0,),
+    "without": ("autocast",),
+}
 DERIVED = {**SPARSE, "dtypes": "s", "forms": ("call", "grad"), "sizes": {"main": (4, 6)}}
 if is_at_least("2.8"):
     t.add(

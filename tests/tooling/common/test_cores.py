@@ -89,22 +89,22 @@ def test_processes_and_threads_never_exceed_the_cores() -> None:
     assert all(threads >= 1 for _, _, threads in shares)
 
 
-def test_every_library_is_told_and_the_user_is_obeyed() -> None:
-    told = with_share({"PATH": "/bin"}, 4, cores=16)
+def test_every_library_is_reported_and_the_user_is_obeyed() -> None:
+    reported = with_share({"PATH": "/bin"}, 4, cores=16)
     obeyed = with_share({"MKL_NUM_THREADS": "7"}, 4, cores=16)
 
-    assert told == {"PATH": "/bin", **dict.fromkeys(THREAD_VARIABLES, "4")}
+    assert reported == {"PATH": "/bin", **dict.fromkeys(THREAD_VARIABLES, "4")}
     assert obeyed == dict.fromkeys(THREAD_VARIABLES, "7")
 
 
-def test_a_process_that_is_alone_is_told_where_a_quota_holds_and_nowhere_else() -> None:
+def test_a_process_that_is_alone_is_reported_where_a_quota_holds_and_nowhere_else() -> None:
     assert within_quota({}, cores=2) == dict.fromkeys(THREAD_VARIABLES, "2")
     assert within_quota({}, cores=16) == {}
     assert within_quota({"OMP_NUM_THREADS": "5"}, cores=2)["OMP_NUM_THREADS"] == "5"
 
 
 def test_nobody_else_counts_cores() -> None:
-    asked = re.compile(r"\b(cpu_count|process_cpu_count|sched_getaffinity)\(")
+    requested = re.compile(r"\b(cpu_count|process_cpu_count|sched_getaffinity)\(")
     files = [
         ROOT / "noxfile.py",
         *(path for name in ("scripts", "benchmarks", "tests") for path in (ROOT / name).rglob("*.py")),
@@ -112,11 +112,11 @@ def test_nobody_else_counts_cores() -> None:
     files = [path for path in files if path not in (Path(__file__).resolve(), Path(cores.__file__).resolve())]
 
     assert len(files) > 1000
-    assert not [str(path.relative_to(ROOT)) for path in files if asked.search(path.read_text(encoding="utf-8"))]
+    assert not [str(path.relative_to(ROOT)) for path in files if requested.search(path.read_text(encoding="utf-8"))]
 
 
 @for_each(["", " ", "0", "-1", "many"], name=repr)
 def test_what_is_no_number_of_threads_is_no_setting(value: str) -> None:
-    told = with_share({"OMP_NUM_THREADS": value, "MKL_NUM_THREADS": "3"}, 4, cores=16)
-    assert [told[name] for name in THREAD_VARIABLES] == ["3"] * len(THREAD_VARIABLES)
+    reported = with_share({"OMP_NUM_THREADS": value, "MKL_NUM_THREADS": "3"}, 4, cores=16)
+    assert [reported[name] for name in THREAD_VARIABLES] == ["3"] * len(THREAD_VARIABLES)
     assert with_share({"OMP_NUM_THREADS": value}, 4, cores=16)["OMP_NUM_THREADS"] == "4"

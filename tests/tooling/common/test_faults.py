@@ -1,4 +1,4 @@
-"""A full disk and a disk that fails are told as such, each with its own status; neither is a bug of ours or the file's.
+"""A full disk and a disk that fails are reported as such, each with its status; neither is a bug of ours or the file's.
 
 `/proc/self/mem` fails to read as a broken disk does, and `/dev/full` to write as a full one: real errors.
 """
@@ -270,7 +270,7 @@ def test_a_git_server_that_drips_is_given_up(tmp_path: Path) -> None:
     assert "the network failed" in (caught.value.hint or "")
 
 
-def test_git_has_a_lowest_rate_without_being_asked() -> None:
+def test_git_has_a_lowest_rate_without_being_queried() -> None:
     assert "http.lowSpeedLimit=1000" in git("fetch", environ={}).argv
     assert "http.lowSpeedTime=120" in git("fetch", environ={}).argv
 

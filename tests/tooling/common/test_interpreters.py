@@ -1,22 +1,24 @@
-"""The Python of a build, among fakes that say what those of Homebrew, conda and pyenv say."""
+"""The Python of a build, among fakes of Homebrew's, conda's and pyenv's; the line that adds a package to ours."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mps_build.common import interpreters
 from mps_build.common.errors import BuildEnvironmentError
-from mps_build.common.interpreters import find_interpreter, find_python, search_interpreter
+from mps_build.common.interpreters import adding, find_interpreter, find_python, line_that_adds, search_interpreter
 
 WANTED = "3.14"  # not ours, so that ours never fits
 
 
-def _python(path: Path, **told: Any) -> Path:
+def _python(path: Path, **reported: Any) -> Path:
     """Write a program that answers our question as a Python would."""
     answer = {
         "executable": str(path),
@@ -27,7 +29,7 @@ def _python(path: Path, **told: Any) -> Path:
         "implementation": "CPython",
         "machine": "arm64",
         "system": "darwin",
-        **told,
+        **reported,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n", encoding="utf-8")
@@ -120,3 +122,56 @@ def test_a_python_that_does_not_answer_stops_the_search(
 
     slow.write_text(text.replace("\n", "\nsleep 0.5\n", 1), encoding="utf-8")
     assert find_interpreter(WANTED, environ=environ) == slow
+
+
+SOURCE = "git+https://example.org/mps-build"
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "line"),
+    [
+        ("tools/mps-build", "uv-receipt.toml", f"uv tool install --force --with 'ziglang>=0.17' {SOURCE}"),
+        ("venvs/mps-build", "pipx_metadata.json", "pipx inject mps-build 'ziglang>=0.17'"),
+        ("uv/archive-v0/x3Y", "pyvenv.cfg", f"uvx --with 'ziglang>=0.17' --from {SOURCE} mps-build"),
+        ("my env", "pyvenv.cfg", "'{prefix}/bin/python' -m pip install 'ziglang>=0.17'"),
+    ],
+)
+def test_each_kind_of_environment_has_its_own_line(tmp_path: Path, folder: str, file: str, line: str) -> None:
+    prefix = tmp_path / folder
+    prefix.mkdir(parents=True)
+    (prefix / file).touch()
+
+    said = adding("ziglang>=0.17", prefix=prefix, source=SOURCE)
+
+    assert said == line.format(prefix=prefix)
+    assert "ziglang>=0.17" in shlex.split(said)
+
+
+@pytest.mark.parametrize(
+    ("origin", "source"),
+    [
+        ({"url": "https://example.org/mps-build", "vcs_info": {"vcs": "git"}}, SOURCE),
+        ({"url": "file:///home/me/mps-build", "dir_info": {}}, "/home/me/mps-build"),
+        (None, "mps-build"),
+    ],
+)
+def test_the_source_is_the_one_that_it_came_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: dict[str, object] | None, source: str
+) -> None:
+    class Found(metadata.Distribution):
+        def read_text(self, filename: str) -> str | None:
+            return json.dumps(origin) if origin else None
+
+        def locate_file(self, path: object) -> Path:
+            raise AssertionError
+
+    monkeypatch.setattr(interpreters, "in_checkout", lambda: False)
+    monkeypatch.setattr(metadata, "distribution", lambda name: Found())
+    (tmp_path / "uv-receipt.toml").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+
+    assert line_that_adds("pillow", session="x") == f"`uv tool install --force --with pillow {source}`"
+
+
+def test_a_clone_has_its_session() -> None:
+    assert line_that_adds("llvmlite>=0.50", session="verify_kernels") == "`nox -s verify_kernels` installs it by itself"

@@ -56,7 +56,7 @@ def test_the_index_may_be_configured(index: Path, monkeypatch: pytest.MonkeyPatc
     assert _chosen(None, "3.13") == (f"torch=={NEWEST}", "3.13")
 
 
-def test_an_index_without_pre_releases_and_one_that_cannot_be_asked_are_errors(
+def test_an_index_without_pre_releases_and_one_that_cannot_be_queried_are_errors(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match=r"has no pre-release of torch for Python 3\.12"):
@@ -68,7 +68,7 @@ def test_an_index_without_pre_releases_and_one_that_cannot_be_asked_are_errors(
         _chosen("http://127.0.0.1:9/simple", "3.13")
 
 
-@pytest.mark.slow  # what chooses the nightly is asked by default
+@pytest.mark.slow  # what chooses the nightly is queried by default
 def test_audit_wheel_audits_the_nightly(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,7 +99,7 @@ def test_what_does_not_go_together_is_said(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.slow  # what chooses the nightly is asked by default
+@pytest.mark.slow  # what chooses the nightly is queried by default
 def test_verify_mps_asks_for_the_nightly_of_this_python(
     tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

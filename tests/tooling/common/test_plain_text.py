@@ -74,10 +74,10 @@ def printed(way: str, text: str, *, terminal: bool) -> str:
 
 
 @for_each(product(STEERING, ["print", "warn", "line", "table", "step", "progress"], [False, True]))
-def test_no_steering_letter_reaches_the_terminal(kind: str, way: str, terminal: bool) -> None:
+def test_no_steering_character_reaches_the_terminal(kind: str, way: str, terminal: bool) -> None:
     out = printed(way, f"before {STEERING[kind]} after", terminal=terminal)
     out.encode()
-    assert not [letter for letter in "\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07" if letter in out]
+    assert not [character for character in "\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07" if character in out]
     assert STEERING[kind] not in out
     assert "\x1b[2J" not in out.replace("\x1b[2K", "") and "\x1b]" not in out
 
@@ -102,7 +102,7 @@ def test_errors_are_plain_too(capsys: pytest.CaptureFixture[str], monkeypatch: p
     monkeypatch.setattr("mps_build.commands.audit_wheel.run", fail)
     assert cli.main("audit_wheel", ["x.whl"]) == 1
     shown_text = "".join(capsys.readouterr())
-    assert not [letter for letter in "\x1b\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07\r" if letter in shown_text]
+    assert not [character for character in "\x1b\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07\r" if character in shown_text]
     assert not [line for line in shown_text.splitlines() if line.strip().startswith("::")]
 
 
@@ -204,9 +204,9 @@ def test_a_link_leads_to_the_web_or_nowhere() -> None:
     assert in_code("a`b\nc") == "`a'b c`"
 
 
-def test_a_page_shows_steering_letters_and_sends_none() -> None:
+def test_a_page_shows_steering_characters_and_sends_none() -> None:
     page = whole_page("a\x1b[2J<b>", "".join(STEERING.values()))
-    assert not [letter for letter in "\x1b\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07\r" if letter in page]
+    assert not [character for character in "\x1b\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07\r" if character in page]
     page.encode()
 
 
@@ -230,4 +230,4 @@ def test_a_triaged_log_reaches_no_terminal_as_it_is(tmp_path: Path, capsys: pyte
     assert cli.main("triage", [str(log)]) == 0
 
     said = "".join(capsys.readouterr())
-    assert not [letter for letter in "\x1b\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07\r" if letter in said]
+    assert not [character for character in "\x1b\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07\r" if character in said]

@@ -154,7 +154,7 @@ def test_regenerate_says_which_field_of_which_recipe_changed(
     assert said.count("ARCHFLAGS") == len(EXTENDING)
 
 
-def test_every_kind_of_change_is_told_with_its_field() -> None:
+def test_every_kind_of_change_is_reported_with_its_field() -> None:
     one, two = find_recipe("v2.6.0"), find_recipe("v2.7.1")
     rows = one.environment
     changed = one.model_copy(
@@ -165,9 +165,9 @@ def test_every_kind_of_change_is_told_with_its_field() -> None:
             "unproved": (),
         }
     )
-    told = changes(record([one, two]), [changed, find_recipe("v2.8.0")])
+    reported = changes(record([one, two]), [changed, find_recipe("v2.8.0")])
 
-    assert [line.partition(" was ")[0] for line in told] == [
+    assert [line.partition(" was ")[0] for line in reported] == [
         "v2.8.0: is new",
         "v2.7.1: is gone",
         "v2.6.0: unproved",
@@ -176,8 +176,8 @@ def test_every_kind_of_change_is_told_with_its_field() -> None:
         "v2.6.0: gate.cxx_standard",
         "v2.6.0: companions.torchaudio",
     ]
-    assert 'gate.cxx_standard was "17", is null' in told[5]
-    assert told[6].endswith('was "2.6.0", is missing')
+    assert 'gate.cxx_standard was "17", is null' in reported[5]
+    assert reported[6].endswith('was "2.6.0", is missing')
     assert changes(record(RECIPES), RECIPES) == []
 
 

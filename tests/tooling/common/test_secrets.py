@@ -1,4 +1,4 @@
-"""Planted secrets and identifiers: none of the former and at most one in fifty of the latter passes, in linear time."""
+"""Injected secrets and identifiers: none of the former, at most one in fifty of the latter passes, in linear time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BODY = "\n".join(
 X = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0iL3oR6uX9"
 
 # A line, and what of it must not pass; written from the services' documentation, not from the rules.
-PLANTED = {
+INJECTED = {
     "rsa_key": (f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----", BODY[:40]),
     "openssh_key": (f"-----BEGIN OPENSSH PRIVATE KEY-----\n{BODY}\n-----END OPENSSH PRIVATE KEY-----", BODY[200:240]),
     "encrypted_key": (
@@ -217,9 +217,9 @@ STAYS = (
 )
 
 
-@for_each(PLANTED)
-def test_no_planted_secret_passes(kind: str) -> None:
-    line, secret = PLANTED[kind]
+@for_each(INJECTED)
+def test_no_injected_secret_passes(kind: str) -> None:
+    line, secret = INJECTED[kind]
     scrubber = Scrubber(IDENTITY)
     clean = scrubber.text(f"before\n{line}\nafter\n")
     assert secret not in clean
@@ -228,9 +228,9 @@ def test_no_planted_secret_passes(kind: str) -> None:
     assert scrubber.text(clean) == clean
 
 
-@for_each(PLANTED)
-def test_no_planted_secret_passes_as_json(kind: str) -> None:
-    line, secret = PLANTED[kind]
+@for_each(INJECTED)
+def test_no_injected_secret_passes_as_json(kind: str) -> None:
+    line, secret = INJECTED[kind]
     document = {"log": [line], line: 1}
     assert json.dumps(secret)[1:-1] not in json.dumps(Scrubber(IDENTITY).value(document))
 
@@ -299,14 +299,19 @@ WORST = (
 )
 
 
-# A tenth of each is still 25,000 characters: what is not linear takes many seconds.
+# A tenth of each is still 25,000 characters.
 @pytest.mark.parametrize("part", [10, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("line", WORST, ids=lambda line: repr(line[:24]))
 def test_a_long_line_takes_linear_time(line: str, part: int) -> None:
+    def cost(characters: int) -> float:
+        began = time.process_time()
+        Scrubber(IDENTITY).text(line[-characters:])
+        return time.process_time() - began
+
     Scrubber(IDENTITY).text("warm")
-    began = time.process_time()
-    Scrubber(IDENTITY).text(line[-len(line) // part :])
-    assert time.process_time() - began < (3 if part == 1 else 1)
+    size = len(line) // part
+    # Four times as long: sixteen times as dear where a rule goes over the whole for each of its parts.
+    assert cost(size) < 9 * max(cost(size // 4), 0.02)
 
 
 # Names of files, what of them must not pass, and names that say nothing of the kind.
@@ -362,7 +367,7 @@ def test_whose_home_is_named_is_named_nowhere() -> None:
 
 
 def test_every_rule_takes_something_out() -> None:
-    """A rule that nothing planted needs is one that nobody knows to work."""
-    lines = [line for line, _ in (*PLANTED.values(), *IDENTIFYING.values())]
+    """A rule that nothing injected needs is one that nobody knows to work."""
+    lines = [line for line, _ in (*INJECTED.values(), *IDENTIFYING.values())]
     idle = [pattern.pattern for _, pattern, *_ in (*SECRETS, *IDENTIFIERS) if not any(map(pattern.search, lines))]
     assert not idle

@@ -1,4 +1,4 @@
-"""A signal to the tool ends all that it started, removes what it fetched, and is told by the exit status.
+"""A signal to the tool ends all that it started, removes what it fetched, and is reported by the exit status.
 
 Real processes and signals: a tool of one step, whose program starts a compiler in a group of its own, as ninja does.
 """
@@ -139,7 +139,7 @@ def test_a_signal_ends_the_whole_tree_and_leaves_nothing(tmp_path: Path, how: st
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
-def test_a_signal_is_told_also_where_the_reader_of_standard_output_has_gone(tmp_path: Path) -> None:
+def test_a_signal_is_reported_also_where_the_reader_of_standard_output_has_gone(tmp_path: Path) -> None:
     tool, pids = _started(tmp_path, "logged")
     assert tool.stdout is not None and tool.stderr is not None
     tool.stdout.close()  # what was printed waits in the tool's buffer

@@ -102,8 +102,8 @@ def run_all(surroundings: Sequence[str]) -> dict[str, tuple[int, str]]:
     elif "sound" in surroundings:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the folder before may have left a broken one
     results = {}
-    asked = os.environ.get("RUN_ALL_COMMANDS", "").split() or list(CALLS)
-    for command in asked:
+    requested = os.environ.get("RUN_ALL_COMMANDS", "").split() or list(CALLS)
+    for command in requested:
         arguments = words = CALLS[command]
         if broken is not None:
             os.dup2(broken, 1)  # the command before gave up on it

@@ -26,7 +26,7 @@ DONE, REFUSED, FAILED = 0, 7, 9
 _CALL = {
     "x86_64": bytes.fromhex("4889f8 4889f7 4889d6 4889ca 4d89c2 0f05 c3"),
     "aarch64": struct.pack("<7I", 0xAA0003E8, 0xAA0103E0, 0xAA0203E1, 0xAA0303E2, 0xAA0403E3, 0xD4000001, 0xD65F03C0),
-}.get(platform.machine(), b"")  # asked before the process is closed, which could not ask
+}.get(platform.machine(), b"")  # queried before the process is closed, which could not ask
 
 
 def _held() -> int:
@@ -77,8 +77,8 @@ def by_code(number: int, *arguments: int) -> Callable[[], None]:
 
 def closed_all(calls: Iterable[tuple[int, ...]]) -> list[int]:
     """Return how a closed process ended for each call, tried from the program."""
-    told = json.dumps(list(calls))
-    done = subprocess.run([sys.executable, __file__], input=told, capture_output=True, text=True, check=True)
+    said = json.dumps(list(calls))
+    done = subprocess.run([sys.executable, __file__], input=said, capture_output=True, text=True, check=True)
     found: list[int] = json.loads(done.stdout)
     return found
 

@@ -74,8 +74,8 @@ class Mac:
 def main(folder: Path, home: Path, address: str) -> None:
     sccache, compiler = Path(shutil.which("sccache") or ""), shutil.which("cc") or ""
     choice = choose_store({"MPS_BUILD_SHARED_CACHE": address}, shared=True)
-    told = list(choice.warnings)
-    with relayed(choice.variables, choice.upstream, sccache, report=told.append) as variables:
+    said = list(choice.warnings)
+    with relayed(choice.variables, choice.upstream, sccache, report=said.append) as variables:
         base = {"PATH": os.environ["PATH"], "HOME": str(home), "SCCACHE_DIR": str(home / "cache")}
         environ = {**base, **variables}
         failed = []
@@ -84,7 +84,7 @@ def main(folder: Path, home: Path, address: str) -> None:
             if not capture(Command(argv=argv, environ=environ), timeout_seconds=90).ok:
                 failed.append(path.name)
         counts = cache_counts(sccache, environ)
-    print(json.dumps({"failed": failed, "told": told, **(asdict(counts) if counts else {})}))
+    print(json.dumps({"failed": failed, "reported": said, **(asdict(counts) if counts else {})}))
 
 
 if __name__ == "__main__":

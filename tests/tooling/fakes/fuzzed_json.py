@@ -16,7 +16,7 @@ from macs import recorded_document
 from mps_build.cli import main
 
 KINDS = ("retype", "drop", "wrap", "rename", "double")
-# One of each type, and of each type what has broken a reader: nested facts, numbers beyond all, steering letters.
+# One of each type, and of each type what has broken a reader: nested facts, numbers beyond all, steering characters.
 VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -162,7 +162,7 @@ def run_command(name: str, call: tuple[str, ...], data: bytes, folder: Path) -> 
         status = main(command, words)
     if status == 1:
         raise AssertionError(f"{command} ended with 1: {said.getvalue()[-2000:]}")
-    if steering := {letter for letter in "\x1b\x07\r\u202e" if letter in out.getvalue() + said.getvalue()}:
+    if steering := {character for character in "\x1b\x07\r\u202e" if character in out.getvalue() + said.getvalue()}:
         raise AssertionError(f"{command} printed {steering}")
     return status, said.getvalue()
 

@@ -48,6 +48,7 @@ class _Running:
             fake.chmod(0o755)
             self._started = self._stack.enter_context(servers(folder, fake, dict(os.environ)))
             self.turns = Turns(self._started.machine, load_runtime(self._started.runtime))
+            self._stack.callback(self.turns.end)
             atexit.register(self._stack.close)
         return self._started
 
@@ -84,13 +85,13 @@ def _verdict(started: Started, data: bytes, want: list[float] | None = None) -> 
         code = reader.compile(data)
     if not isinstance(code, Code):
         return Verdict(outcome="not_compiled", reason=code.reason)
-    asked = _program(code.metadata.function)
+    requested = _program(code.metadata.function)
 
     def examine(machine: Machine) -> Verdict:
-        ran = machine.run(asked, (TimeLimit(200),))
+        ran = machine.run(requested, (TimeLimit(200),))
         if ran.troubles:
             return Verdict(outcome="crashed", reason=ran.troubles[0].text)
-        is_right = want is None or list(floats(ran, asked.steps[0].arguments["out"])) == want  # type: ignore[arg-type]
+        is_right = want is None or list(floats(ran, requested.steps[0].arguments["out"])) == want  # type: ignore[arg-type]
         return Verdict(outcome="passed" if is_right else "wrong")
 
     return _RUNNING.turns.examined({code.metadata.function: code}, examine)
@@ -159,8 +160,8 @@ def closed_frame(text: bytes, data: bytes = b"") -> bytes:
 
 def _ask(name: str) -> None:
     if name == "ran":
-        asked = _program("doubled")
-        ran = Machine(Path("x"), None, {"doubled": _compiled()}).run(asked, (Aligned(),))
+        requested = _program("doubled")
+        ran = Machine(Path("x"), None, {"doubled": _compiled()}).run(requested, (Aligned(),))
         assert [len(each) for each in ran.contents.values()] == [256, 256]
         return
     reader = Reader(Path("x"))

@@ -58,7 +58,7 @@ COLLECTORS: Mapping[str, Callable[[str], str]] = {
     "grep -n": _each(lambda n, line: f"{n}:{line}"),
     "nl": _each(lambda n, line: f"{n:4} | {line}"),
     "a mail's quotation": _each(lambda n, line: f"> {line}"),
-    "a quotation twice": _each(lambda n, line: f"> > {line}".rstrip()),
+    "a quotation two times": _each(lambda n, line: f"> > {line}".rstrip()),
     "a comment": _each(lambda n, line: f"# {line}".rstrip()),
     "indented": _each(lambda n, line: f"        {line}"),
     "HTML escaped": html.escape,
@@ -118,7 +118,7 @@ def _attacks(items: list[Any], before: str) -> Iterator[str]:
 
 
 def _least(items: list[Any]) -> str:
-    """Return a short text that matches, as far as that is easily told."""
+    """Return a short text that matches, as far as that is easily reported."""
     text = ""
     for operator, argument in items:
         if operator is sre.LITERAL:

@@ -197,7 +197,7 @@ def large_trie(folder: Path) -> Path:
 
 
 def bushy_trie(folder: Path) -> Path:
-    """Nodes of 200 empty edges each: 4 million of them, no label has a letter."""
+    """Nodes of 200 empty edges each: 4 million of them, no label has a character."""
     parts, at, edges = [], 0, 200
     size = 2 + edges * 5
     for _ in range(4_000):

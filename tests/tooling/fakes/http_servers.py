@@ -27,16 +27,16 @@ Act = Callable[[BaseHTTPRequestHandler], None]
 
 @contextlib.contextmanager
 def served(act: Act, *, tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, list[str]]]:
-    """Serve every GET by `act`; give the server's address, and the paths that were asked for."""
-    asked: list[str] = []
+    """Serve every GET by `act`; give the server's address, and the paths that were requested."""
+    requested: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requested.append(self.path)
             self.close_connection = True
-            with contextlib.suppress(OSError):  # who asked has gone
+            with contextlib.suppress(OSError):  # who queried has gone
                 act(self)
 
         def log_message(self, *arguments: object) -> None:
@@ -49,7 +49,7 @@ def served(act: Act, *, tls: ssl.SSLContext | None = None) -> Iterator[tuple[str
     server.block_on_close = False
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
-        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}", asked
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}", requested
     finally:
         server.shutdown()
         server.server_close()
@@ -114,8 +114,8 @@ def dripping_head(handler: BaseHTTPRequestHandler) -> None:
     """Headers without an end, byte by byte."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
     for _ in range(60):
-        for letter in b"X-Header: word\r\n":
-            handler.wfile.write(bytes([letter]))
+        for character in b"X-Header: word\r\n":
+            handler.wfile.write(bytes([character]))
             time.sleep(0.05)
 
 
@@ -188,9 +188,9 @@ class Server:
 
 
 def publish(wheelhouse: Path, *arguments: str) -> dict[str, Any]:
-    site, told = wheelhouse.parent / "site", wheelhouse.parent / "told.json"
-    assert main("publish_index", [str(wheelhouse), "--output", str(site), "--json", str(told), *arguments]) == 0
-    document: dict[str, Any] = json.loads(told.read_text(encoding="utf-8"))
+    site, said = wheelhouse.parent / "site", wheelhouse.parent / "reported.json"
+    assert main("publish_index", [str(wheelhouse), "--output", str(site), "--json", str(said), *arguments]) == 0
+    document: dict[str, Any] = json.loads(said.read_text(encoding="utf-8"))
     return document
 
 

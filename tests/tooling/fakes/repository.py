@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.commands.shared.catalogue import COMMANDS, MAINTAINERS
+from mps_build.commands.shared.parser import module_of
 from mps_build.common import strict_yaml
 
 PACKAGE = Path(__file__).parents[3] / "scripts" / "mps_build"
@@ -261,7 +261,7 @@ def _session_faults(step: Mapping[str, Any], matrix: object, sessions: frozenset
 
 def _argument_faults(command: str, rest: str, run: str) -> list[str]:
     """Hold the options of a call, and of the array it passes, against the command's own parser."""
-    module = importlib.import_module(f"mps_build.commands.{command}")
+    module = module_of(command)
     parser = argparse.ArgumentParser()
     module.add_arguments(parser)
     known = {option for action in parser._actions for option in action.option_strings} | {"--json"}

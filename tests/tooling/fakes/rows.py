@@ -14,7 +14,7 @@ _SHOWN = 10
 def for_each(
     rows: Iterable[Any], name: Callable[[Any], str] = lambda row: repr(row)[:120]
 ) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """Make one test of a function that checks a row (a tuple is its arguments): all are tried, and each fault is told.
+    """Make one test of a function that checks a row (a tuple is its arguments): all are tried, each fault is named.
 
     Args:
         name: what a row is called where it fails.
@@ -30,11 +30,11 @@ def for_each(
             for row in table:
                 try:
                     check(*(row if isinstance(row, tuple) else (row,)))
-                except (Exception, pytest.skip.Exception) as error:  # a row that skips would end the others unasked
+                except (Exception, pytest.skip.Exception) as error:  # a row that skips would end the others by itself
                     faults[name(row)] = "".join(traceback.format_exception(error)[1:])
             if faults:
-                told = "\n".join(f"--- {each}\n{text}" for each, text in list(faults.items())[:_SHOWN])
-                pytest.fail(f"{len(faults)} of {len(table)} rows: {', '.join(faults)}\n{told}", pytrace=False)
+                said = "\n".join(f"--- {each}\n{text}" for each, text in list(faults.items())[:_SHOWN])
+                pytest.fail(f"{len(faults)} of {len(table)} rows: {', '.join(faults)}\n{said}", pytrace=False)
 
         # Not functools.wraps: pytest would take the arguments of what is wrapped for fixtures.
         test.__name__, test.__qualname__ = check.__name__, check.__qualname__

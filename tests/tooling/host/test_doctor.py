@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -56,19 +55,19 @@ def test_a_recorded_host_replays_to_the_same_end_anywhere(
     assert {"id", "level", "what", "found", "wanted", "fix", "link"} <= document["findings"][0].keys()
 
 
-def test_every_reason_is_told_at_once_with_the_command_that_fixes_it(
+def test_every_reason_is_reported_at_once_with_the_command_that_fixes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = _file(tmp_path, HOSTS["vmware-10.15.4-says-macbookpro15"])
     code, document = _doctor(tmp_path, "2.9.1", "--host", str(recording))
-    told = " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
 
     assert code == 3
     assert document["cause"] == "host"
     for finding in document["findings"]:
         if finding["level"] == "blocker":
-            assert finding["id"] in told
-            assert " ".join(finding["fix"].split()) in told
+            assert finding["id"] in said
+            assert " ".join(finding["fix"].split()) in said
 
 
 def test_the_variables_of_a_recorded_probe_count(tmp_path: Path) -> None:
@@ -132,19 +131,11 @@ def test_all_recipes_are_shown_with_the_xcode_that_builds_them(
 def test_on_linux_it_says_what_can_be_done_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     probe = {"argv": ["uname", "-a"], "stdout": "Linux box 6.1.0 #1 SMP x86_64 GNU/Linux\n", "stderr": "", "exit": 0}
     code, _ = _doctor(tmp_path, "v2.9.1", "--host", str(_file(tmp_path, {"probes": [probe]})))
-    told = capsys.readouterr().out
+    said = capsys.readouterr().out
 
     assert code == 3
     for session in ("audit_wheel", "triage", "rehearse", "build_wheel -- sample", "verify_mps"):
-        assert f"nox -s {session}" in told, session
-
-
-def test_a_replay_takes_less_than_a_second(tmp_path: Path) -> None:
-    recording = _file(tmp_path, HOSTS["m3max-64gb-15.3-all-well"])
-    began = time.process_time()
-    _doctor(tmp_path, "2.9.1", "--host", str(recording))
-
-    assert time.process_time() - began < 1.0
+        assert f"nox -s {session}" in said, session
 
 
 PROBE = {"argv": ["sw_vers"], "stdout": "", "stderr": "", "exit": 0}
@@ -161,7 +152,7 @@ PROBE = {"argv": ["sw_vers"], "stdout": "", "stderr": "", "exit": 0}
         (b'{"probes": [{"stdout": ""}]}', "probes.0.argv"),
         (b'{"schema": 2, "probes": []}', "has schema 2, and this mps-build reads up to 1"),
         (b'{"schema": "x", "probes": []}', "schema"),
-        (json.dumps({"probes": [PROBE, PROBE]}).encode(), "holds a probe twice: sw_vers"),
+        (json.dumps({"probes": [PROBE, PROBE]}).encode(), "holds a probe two times: sw_vers"),
         (b'{"probes": [{"argv": ["a"], "stdout": "\n\xff"}]}', "mac.json:2: is not UTF-8: byte 0xff"),
         (b"", "is not JSON"),
         (b'{"probes": []}', "has no answer that this tool reads"),
@@ -200,7 +191,7 @@ def test_a_recording_of_100_mb_is_refused_unread(tmp_path: Path) -> None:
         ["--record", "no/such/folder/mac.json"],
     ],
 )
-def test_a_wrong_call_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+def test_a_wrong_call_is_reported_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     monkeypatch.chdir(tmp_path)
     code, document = _doctor(tmp_path, *arguments)
 
@@ -212,8 +203,8 @@ def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() ->
     page = (Path(__file__).parents[3] / "docs" / "host" / "recorded_macs.md").read_text()
 
     for probe in PROBES:
-        asked = "each time" if probe.standard else "recording only"
-        assert f"| {probe.why} | {probe.reveals} | {probe.seconds:.0f} s | {asked} |" in page, probe.name
+        requested = "each time" if probe.standard else "recording only"
+        assert f"| {probe.why} | {probe.reveals} | {probe.seconds:.0f} s | {requested} |" in page, probe.name
         assert f"| {probe.name} |" in page, probe.name
 
 

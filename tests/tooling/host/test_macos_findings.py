@@ -92,7 +92,7 @@ def test_the_outlook_names_what_each_recipe_would_take_and_what_one_xcode_would_
     assert not any("v2.5.1" in names for names in unlocked.values())
 
 
-def test_every_probe_says_why_it_is_asked_and_what_it_may_reveal() -> None:
+def test_every_probe_says_why_it_is_queried_and_what_it_may_reveal() -> None:
     assert len({probe.argv for probe in PROBES}) == len(PROBES)
     assert len({probe.name for probe in PROBES}) == len(PROBES)
     for probe in PROBES:
@@ -189,11 +189,11 @@ LEVEL = ["notifyutil", "-g", "com.apple.system.thermalpressurelevel"]
 )
 def test_a_healthy_mac_gets_no_warning_of_heat(said: str, finding: str, level: str) -> None:
     assert _thermal(NOTHING, (LEVEL, said)) == ([finding], [level])
-    assert _thermal(NOTHING) == (["thermal_unknown"], ["warning"])  # an older recording: nothing else was asked
+    assert _thermal(NOTHING) == (["thermal_unknown"], ["warning"])  # an older recording: nothing else was queried
 
 
 @pytest.mark.parametrize("build", ["15C500b", "14E300c", "13F17a", "15F31d", "27A266a"])
-def test_a_released_build_with_a_small_letter_is_no_beta(build: str) -> None:
+def test_a_released_build_with_a_small_character_is_no_beta(build: str) -> None:
     plist = f"<key>CFBundleShortVersionString</key><string>15.2</string><key>ProductBuildVersion</key><string>{build}"
     for argv, stdout in (
         (["xcodebuild", "-version"], f"Xcode 15.2\nBuild version {build}\n"),
@@ -207,7 +207,7 @@ def test_a_released_build_with_a_small_letter_is_no_beta(build: str) -> None:
     ("build", "beta"),
     [("25A5279m", True), ("20A4299v", True), ("19A471t", True), ("25D771280a", False), ("24D60", False)],
 )
-def test_a_macos_whose_build_ends_in_a_small_letter_is_a_beta(build: str, beta: bool) -> None:
+def test_a_macos_whose_build_ends_in_a_small_character_is_a_beta(build: str, beta: bool) -> None:
     plist = f"<plist><dict><key>ProductVersion</key><string>15.2</string><key>ProductBuildVersion</key><string>{build}"
     for argv, stdout in (
         (["sw_vers", "-buildVersion"], f"{build}\n"),

@@ -1,4 +1,4 @@
-"""Forms that the tools are told to print and no specimen holds: other eras, other options, other languages."""
+"""Forms that the tools are given to print and no specimen holds: other eras, other options, other languages."""
 
 from __future__ import annotations
 

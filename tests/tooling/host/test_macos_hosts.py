@@ -131,7 +131,7 @@ def test_three_compiled_lines_prove_the_metal_compiler_whatever_else_was_said() 
     assert blockers(tuple(findings.values())) == []
 
 
-def test_metal_4_is_asked_of_the_compiler_where_the_wheel_must_hold_it() -> None:
+def test_metal_4_is_required_of_the_compiler_where_the_wheel_must_hold_it() -> None:
     probes = [
         *MAC,
         *XCODE_26,
@@ -180,7 +180,7 @@ def test_a_bad_xcode_is_an_error_with_the_reason_and_its_patch_release_is_as_bad
     assert finding.link == "https://github.com/pytorch/pytorch/issues/194946"
 
 
-def test_an_old_sdk_is_told_apart_from_an_old_xcode() -> None:
+def test_an_old_sdk_is_reported_apart_from_an_old_xcode() -> None:
     probes = [*MAC, *XCODE_26[:2], answered("xcrun", "--sdk", "macosx", "--show-sdk-version", stdout="12.3\n")]
 
     assert findings_of(probes, "v2.9.1")["sdk_too_old"].found == "12.3"
@@ -199,8 +199,8 @@ def test_an_answer_that_is_not_understood_is_shown_with_its_text() -> None:
     assert "xcodebuild -version" in finding.found
 
 
-def test_what_a_recipe_could_not_prove_is_told() -> None:
+def test_what_a_recipe_could_not_prove_is_reported() -> None:
     recipe = find_recipe("v2.15.0")
-    told = [finding.found for finding in inspect(host_of(*MAC), recipe) if finding.id == "unproved"]
+    said = [finding.found for finding in inspect(host_of(*MAC), recipe) if finding.id == "unproved"]
 
-    assert recipe.unproved and told == list(recipe.unproved)
+    assert recipe.unproved and said == list(recipe.unproved)

@@ -127,11 +127,11 @@ def test_what_names_nobody_stays_as_it_is(line: str) -> None:
     assert Scrubber(IDENTITY).text(line) == line
 
 
-def test_links_are_told_and_not_followed(tmp_path: Path) -> None:
+def test_links_are_reported_and_not_followed(tmp_path: Path) -> None:
     work = write_work(tmp_path)
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / "secret.log").write_text("planted outside")
+    (outside / "secret.log").write_text("injected outside")
     (work / "v2.6.0" / "logs" / "link.log").symlink_to(outside / "secret.log")
     (work / "v2.6.0" / "more").symlink_to(outside)
     (work / "bisect").symlink_to(outside)
@@ -140,7 +140,7 @@ def test_links_are_told_and_not_followed(tmp_path: Path) -> None:
     bundle = make(work)
 
     assert not [name for name in texts_of(bundle) if "link" in name or "more" in name or "pipe" in name]
-    assert "planted outside" not in "".join(texts_of(bundle).values())
+    assert "injected outside" not in "".join(texts_of(bundle).values())
     assert {"work/v2.6.0/logs/link.log", "work/v2.6.0/more", "work/bisect"} <= bundle.left_out.keys()
 
 

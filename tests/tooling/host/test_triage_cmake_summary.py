@@ -88,8 +88,8 @@ def test_only_a_leftover_of_the_cache_is_called_stale() -> None:
     assert stale == {"stale_jit_then_metal"}
 
 
-def test_a_refusal_is_told_from_a_closed_gate() -> None:
-    refused = {case for case in CASES if parse_configure(*_texts(case)).mps_asked_off}
+def test_a_refusal_is_distinguished_from_a_closed_gate() -> None:
+    refused = {case for case in CASES if parse_configure(*_texts(case)).mps_switched_off}
 
     assert refused == {"off_asked_off", "stale_asked_off_then_none"}
 
@@ -99,7 +99,7 @@ def test_a_refusal_is_told_from_a_closed_gate() -> None:
 def test_what_relays_add_to_a_log_changes_nothing(case: str, form: str) -> None:
     log, cache = _texts(case)
     lines = log.splitlines()
-    told = {
+    said = {
         "crlf": "\r\n".join(lines),
         "colour": "\n".join(f"\x1b[0m{line}\x1b[K  " for line in lines),
         "stamps": "\n".join(f"2026-10-16T09:12:24.3990503Z {line}" for line in lines),
@@ -108,7 +108,7 @@ def test_what_relays_add_to_a_log_changes_nothing(case: str, form: str) -> None:
         "foreign": "Fetching the tools\nwarning: a cache is cold\n0\n" + log,
     }[form]
 
-    assert parse_configure(told, cache) == parse_configure(log, cache)
+    assert parse_configure(said, cache) == parse_configure(log, cache)
 
 
 def test_of_two_configures_in_one_log_the_last_one_counts() -> None:

@@ -56,6 +56,21 @@ def test_a_complaint_that_configure_survived_is_not_the_first_error(tmp_path: Pa
     assert _triage(tmp_path, _log(tmp_path, configure + "ninja: build stopped\n"))["first_error"]["line"] == 1
 
 
+def test_every_known_cause_is_listed_and_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = load_catalogue().causes
+    listed = _triage(tmp_path, "--causes")["causes"]
+    assert sorted(line.split()[0] for line in listed if line.startswith("  ")) == sorted(row.id for row in rows)
+
+    row = rows[0]
+    explained = "\n".join(_triage(tmp_path, "--causes", row.id.lower())["causes"])
+    assert all(words in explained for words in (row.title, row.cause, row.fix, row.link, "near: "))
+    assert any("libomp" in line for line in _triage(tmp_path, "--causes", "LIBOMP rpath")["causes"])
+    assert _triage(tmp_path, "--causes")["cause"] is None
+    capsys.readouterr()
+    assert main("triage", ["--causes", "no such words"]) == 2 and main("triage", []) == 2
+    assert "--causes" in capsys.readouterr().err
+
+
 def test_no_known_cause_is_an_answer_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = _triage(tmp_path, _log(tmp_path, "FAILED: a.o\na.cpp:1:2: error: expected ';'\n"))
 
@@ -152,7 +167,7 @@ def test_without_facts_of_a_process_both_answers_are_given(tmp_path: Path) -> No
     assert (document["cause"], document["category"]) == ("N27", "openmp_duplicate")
 
 
-def test_a_likeness_to_a_cause_in_a_processs_text_is_told_as_such(tmp_path: Path) -> None:
+def test_a_likeness_to_a_cause_in_a_processs_text_is_reported_as_such(tmp_path: Path) -> None:
     document = _triage(tmp_path, _log(tmp_path, "OSError: [Errno 28] No space left on device\n"), "--exit", "1")
 
     assert (document["category"], document["cause"], document["also"]) == ("unknown", None, ["N4"])
@@ -174,28 +189,33 @@ def test_a_good_log_has_no_cause_and_no_first_error(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.slow  # a tenth of it is read by default: test_triage_hostile.py
-def test_a_huge_log_is_explained_in_bounded_time() -> None:
+def test_a_huge_log_is_explained_in_linear_time() -> None:
     step = "[1/2] Building CXX object caffe2/CMakeFiles/torch_cpu.dir/__/aten/src/ATen/native/error/Copy.cpp.o\n"
     warning = "a.mm:1:2: warning: 'error' is deprecated: use something else [-Wdeprecated-declarations]\n"
-    text = step * 60_000 + KILLED + warning * 60_000
 
-    began = time.process_time()
-    found = explain(text)
+    def cost(lines: int) -> float:
+        began = time.process_time()
+        found = explain(step * lines + KILLED + warning * lines)
+        assert found.cause == "B59"
+        assert found.first_error is not None
+        assert found.first_error.number == lines + 2
+        return time.process_time() - began
 
-    assert found.cause == "B59"
-    assert found.first_error is not None
-    assert found.first_error.number == 60_002
-    assert time.process_time() - began < 20
+    small = cost(15_000)
+    assert cost(60_000) < 9 * max(small, 0.02)
 
 
 @pytest.mark.parametrize(
     "text", ["x" * 5_000_000, "CMake Error at " + "/a" * 2_500_000, "\r" * 100_000, "\x1b[" * 100_000]
 )
 def test_a_log_that_is_no_log_costs_no_more(text: str) -> None:
-    began = time.process_time()
+    def cost(part: str) -> float:
+        began = time.process_time()
+        assert explain(part).cause is None
+        return time.process_time() - began
 
-    assert explain(text).cause is None
-    assert time.process_time() - began < 10
+    small = cost(text[: len(text) // 4])
+    assert cost(text) < 9 * max(small, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +229,7 @@ def test_a_log_that_is_no_log_costs_no_more(text: str) -> None:
         (("'\\[Errno 28\\]'", "'<no_such_macro>'"), "no pattern: <no_such_macro>"),
     ],
 )
-def test_a_fault_in_the_table_is_told(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+def test_a_fault_in_the_table_is_reported(tmp_path: Path, change: tuple[str, str], words: str) -> None:
     text = CAUSES.read_text("utf-8")
     assert change[0] in text
     (tmp_path / "causes.yaml").write_text(text.replace(*change, 1), "utf-8")

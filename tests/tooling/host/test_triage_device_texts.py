@@ -115,11 +115,11 @@ def test_a_text_of_our_own_is_classified(category: str, text: str, known: dict[s
 
 def test_verdicts_say_whom_the_text_speaks_of() -> None:
     fault = classify_device_text(BLOCK, exit=0)
-    twice = classify_device_text(BLOCK + BLOCK, exit=0)
+    repeated = classify_device_text(BLOCK + BLOCK, exit=0)
     guest = classify_device_text("Metal Not Supported!", exit=0)
 
     assert (fault.verdict, fault.stop, fault.detail["count"], fault.detail["device"]) == ("case", False, 1, "Apple M3")
-    assert (twice.stop, twice.detail["count"]) == (True, 2)
+    assert (repeated.stop, repeated.detail["count"]) == (True, 2)
     assert (guest.verdict, guest.stop) == ("device", True)
 
 
@@ -144,7 +144,7 @@ def test_an_old_system_that_lacks_one_op_fails_the_case_only() -> None:
     assert found.detail == {"op": "cumsum", "dtype": "int64", "real_floor": "13.3"}
 
 
-def test_the_host_may_hold_more_than_is_asked_for() -> None:
+def test_the_host_may_hold_more_than_is_requested() -> None:
     host = {"macos": "13.6", "torch": "2.10.0+cpu", "chip": "Apple M1", "memory_gb": 8, "virtual": None}
 
     assert classify_device_text("MPS backend is supported on MacOS 13.0+", exit=1, host=host).category == "os_too_old"

@@ -35,7 +35,7 @@ SEARCHED = frozenset(
         "FRAME",
         "INNOCENT",
         "ANNOUNCES",
-        "ASKED_ONLY",
+        "PROBED_ONLY",
         "_WARNING",
         "_FOREIGN_NSLOG",
         "_TROUBLE",
@@ -169,13 +169,15 @@ SOME = ("errors", "a word")
 
 @pytest.mark.parametrize("name", [n if n in SOME else pytest.param(n, marks=pytest.mark.slow) for n in HOSTILE])
 def test_what_is_too_long_to_be_read_whole_is_thinned_in_linear_time(name: str) -> None:
-    text = HOSTILE[name] * (5 * WHOLE // 4 // len(HOSTILE[name]))
-    began = time.process_time()
+    def cost(characters: int) -> float:
+        text = HOSTILE[name] * (characters // len(HOSTILE[name]))
+        began = time.process_time()
+        assert len(thin_text(text)) <= len(text)
+        return time.process_time() - began
 
-    thinned = thin_text(text)
-
-    assert time.process_time() - began < 5
-    assert len(thinned) <= len(text)
+    # Two times as long: four times as dear where each line is held against all others.
+    small = cost(5 * WHOLE // 4)
+    assert cost(5 * WHOLE // 2) < 3.3 * max(small, 0.05)
 
 
 def test_a_thinned_log_keeps_its_line_numbers_its_ends_and_its_trouble() -> None:
@@ -216,22 +218,21 @@ def test_a_thinned_log_has_as_many_lines_however_it_comes_and_trouble_keeps_its_
         assert thinned[at - 4 : at + 5] == lines[at - 4 : at + 5]
 
 
-# Prints, beside what triage says, what it took: seconds, and the peak of its memory in kilobytes. Not ru_maxrss: a
+# Prints, beside what triage says, the peak of its memory in kilobytes. Not ru_maxrss: a
 # process inherits it, so it is pytest's own peak where pytest is the larger.
 MEASURED = """
-import re, sys, time
+import re, sys
 from mps_build.cli import main
-began = time.process_time()
 status = main("triage", [sys.argv[1], "--json", sys.argv[2]])
 peak = re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]
-print("MEASURED", time.process_time() - began, peak, status)
+print("MEASURED", peak, status)
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("name", ["a build", *HOSTILE])
-def test_60_mb_take_less_than_20_seconds_and_300_mb(tmp_path: Path, name: str) -> None:
+def test_60_mb_take_less_than_300_mb(tmp_path: Path, name: str) -> None:
     step = "[1/9] Building CXX object caffe2/CMakeFiles/torch_cpu.dir/__/aten/src/ATen/native/error/Copy.cpp.o │\n"
     unit = HOSTILE.get(name, step * 100 + "a.mm:1:2: warning: 'error' is deprecated: use another [-Wdeprecated]\n")
     log = tmp_path / "a.log"
@@ -243,11 +244,11 @@ def test_60_mb_take_less_than_20_seconds_and_300_mb(tmp_path: Path, name: str) -
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
 
-    seconds, kilobytes, status = done.stdout.rpartition("MEASURED")[2].split()
+    kilobytes, status = done.stdout.rpartition("MEASURED")[2].split()
     assert status == "0"
-    assert float(seconds) < 20
     assert int(kilobytes) < 300_000
 
 

@@ -47,7 +47,7 @@ def _effects(cause: str | None) -> set[str]:
 
 
 @for_each(POINTS, name=lambda row: f"{row['point']}: {row['what']}")
-def test_a_class_is_told_from_its_neighbours(row: dict[str, Any]) -> None:
+def test_a_class_is_distinguished_from_its_neighbours(row: dict[str, Any]) -> None:
     _check(row)
 
 
@@ -81,9 +81,9 @@ def test_no_cause_takes_a_log_of_its_nearest_neighbours(cause: str, near: tuple[
 
 def test_each_cause_has_a_neighbour_with_a_log() -> None:
     near = neighbours(load_catalogue())
-    asked = [cause for cause, others in near.items() if any(each.cause in _logs_of_causes() for each in others)]
+    requested = [cause for cause, others in near.items() if any(each.cause in _logs_of_causes() for each in others)]
 
-    assert asked == list(near)
+    assert requested == list(near)
     assert {each.cause for each in near["N111"]} & {"N43"}
     assert {each.cause for each in near["N112"]} & {"N37"}
 
@@ -167,7 +167,7 @@ def test_a_macro_cannot_split_the_pattern_around_it() -> None:
         )
 
 
-def test_two_causes_in_one_log_are_told_as_such() -> None:
+def test_two_causes_in_one_log_are_reported_as_such() -> None:
     found = explain(_text("a header that is gone") + "ld: library not found for -lomp\n")
 
     assert found.cause == "N31"

@@ -43,7 +43,7 @@ RELAYS = {
 }
 
 
-def _told(found: Triage, row: Mapping[str, Any]) -> None:
+def _reported(found: Triage, row: Mapping[str, Any]) -> None:
     assert found.cause == row["cause"] or (row["cause"] and found.cause in row.get("also_ok", ()))
     if row["first_error"] is None:
         assert found.first_error is None
@@ -61,15 +61,15 @@ def test_a_build_log_is_explained_in_every_form(name: str) -> None:
     row = _all("build_logs")[name]
 
     for form in FORMS.values():
-        _told(explain(form(row["text"]), release=_release(row)), row)
-    _told(explain(row["text"]), row)
+        _reported(explain(form(row["text"]), release=_release(row)), row)
+    _reported(explain(row["text"]), row)
 
 
 @pytest.mark.parametrize("relay", RELAYS)
 def test_relays_prefixes_are_seen_through(relay: str) -> None:
     for row in list(_all("build_logs").values())[:: len(RELAYS) // 2 - 1]:
         text = "\n".join(RELAYS[relay].format(line) for line in row["text"].split("\n"))
-        _told(explain(text, release=_release(row)), row)
+        _reported(explain(text, release=_release(row)), row)
 
 
 @for_each(_all("build_logs"))

@@ -71,7 +71,7 @@ def test_ccaches_figures_of_a_storage_are_never_taken_for_calls() -> None:
     assert stats.size_gb == 1.5
 
 
-def test_sccaches_parts_are_told_but_not_added() -> None:
+def test_sccaches_parts_are_reported_but_not_added() -> None:
     stats = parse_sccache(SCCACHE)
 
     assert stats is not None

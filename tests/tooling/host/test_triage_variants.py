@@ -83,12 +83,12 @@ def test_the_release_decides_where_the_words_do_not(cause: str | None, release: 
         ("N6", "[1/9] Linking CXX shared library a\n##[error]The operation was canceled."),
     ],
 )
-def test_a_cause_that_needs_two_signs_is_told_by_both(cause: str, text: str) -> None:
+def test_a_cause_that_needs_two_signs_is_reported_by_both(cause: str, text: str) -> None:
     assert explain(text).cause == cause
     assert explain(text.split("\n", maxsplit=1)[0]).cause is None
 
 
-def test_macos_13_under_a_newer_torch_is_told_by_release_and_system() -> None:
+def test_macos_13_under_a_newer_torch_is_reported_by_release_and_system() -> None:
     text = "ProductVersion: 13.7.4\nRuntimeError: The MPS backend is supported on MacOS 13.0+. Current OS"
 
     assert explain(text, release=Version("2.10.0.dev20251012")).cause == "N67"

@@ -65,7 +65,7 @@ def test_what_is_no_wheel_at_all_is_a_wrong_command(tmp_path: Path, capsys: pyte
     assert "no such file" in capsys.readouterr().err
 
 
-def test_the_commit_asked_for_counts(tmp_path: Path) -> None:
+def test_the_commit_requested_counts(tmp_path: Path) -> None:
     wheel = str(write_wheel(tmp_path, torch_files()))
 
     assert run(wheel, "--commit", "d" * 40, tmp_path=tmp_path)[0] == 9

@@ -141,7 +141,7 @@ def test_names_and_fallbacks_are_read_from_the_code_that_registers_them() -> Non
     }
 
 
-def test_each_function_ends_where_the_next_begins_and_is_told_by_its_key() -> None:
+def test_each_function_ends_where_the_next_begins_and_is_reported_by_its_key() -> None:
     packed, places = texts("first", "second", "third")
     code = Assembler([])
     code.address(1, places["first"])
@@ -158,7 +158,7 @@ def test_each_function_ends_where_the_next_begins_and_is_told_by_its_key() -> No
     assert [[each.operator for each in function] for function in read.registered["MPS"]] == [["first"], ["second"]]
 
 
-def test_what_is_no_operators_name_and_what_leaves_the_file_is_not_told() -> None:
+def test_what_is_no_operators_name_and_what_leaves_the_file_is_not_reported() -> None:
     packed, places = texts("not a name", "good")
     code = Assembler([])
     code.address(1, places["not a name"])

@@ -139,7 +139,7 @@ def test_basic_kernels_may_not_want_more_than_the_tag_claims(tmp_path: Path) -> 
     assert "15.0" in audit.findings[0].evidence
 
 
-def test_what_was_asked_for_lifts_the_missing_kernels(tmp_path: Path) -> None:
+def test_what_was_requested_lifts_the_missing_kernels(tmp_path: Path) -> None:
     files = {CPU: cpu(sections={"__cstring": torch_cpu().sections["__cstring"]})}
 
     plain = audited(tmp_path, files)
@@ -201,7 +201,7 @@ def test_required_files_must_be_there_and_run(tmp_path: Path) -> None:
     assert errors(audited(tmp_path, headers)) == {"M4"}
 
 
-def test_the_commit_is_the_one_asked_for(tmp_path: Path) -> None:
+def test_the_commit_is_the_one_requested(tmp_path: Path) -> None:
     other = "b" * 40
 
     assert errors(audited(tmp_path, {}, expectation=Expectation(commit=COMMIT))) == set()
@@ -248,7 +248,7 @@ def test_a_wheel_without_record_is_rejected(tmp_path: Path) -> None:
     assert "R2" in errors(audit)
 
 
-def test_paths_of_the_builder_are_told_and_do_not_reject(tmp_path: Path) -> None:
+def test_paths_of_the_builder_are_reported_and_do_not_reject(tmp_path: Path) -> None:
     cmake = b'set(ATEN_INCLUDE_DIR "/private/var/folders/n6/T/tmpfrkrt6yf/torch/include")\n'
     audit = audited(
         tmp_path, {"torch/share/cmake/ATen/ATenConfig.cmake": cmake, SHM: library(objects=(b"/Users/runner/a.o",))}
@@ -342,7 +342,7 @@ def test_a_recipe_declares_what_its_wheel_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "value"), [(16, 0xFFFFFFFF), (20, 0xFFFFFFF0), (36, 0), (36, 0xFFFFFFF8), (96, 0xFFFFFFFF)]
 )
-def test_a_header_with_absurd_counts_is_told_and_the_rest_is_audited(at: int, value: int, tmp_path: Path) -> None:
+def test_a_header_with_absurd_counts_is_reported_and_the_rest_is_audited(at: int, value: int, tmp_path: Path) -> None:
     data = library()
     absurd = data[:at] + value.to_bytes(4, "little") + data[at + 4 :]
 

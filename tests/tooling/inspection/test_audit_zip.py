@@ -1,4 +1,4 @@
-"""Archives that two programs could read differently, or none: every one is told, and nothing is unpacked."""
+"""Archives that two programs could read differently, or none: every one is reported, and nothing is unpacked."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def test_a_zip64_field_that_nobody_needed_is_plain(tmp_path: Path) -> None:
 
     data = stream.getvalue()
     assert faults(tmp_path, data) == []
-    (told,) = faults(tmp_path, patched(data, data.index(b"\1\0\x10\0") + 4, b"\x09"))
-    assert "does not repeat the directory" in told[1]
+    (said,) = faults(tmp_path, patched(data, data.index(b"\1\0\x10\0") + 4, b"\x09"))
+    assert "does not repeat the directory" in said[1]
 
 
 def _two_names(data: bytes) -> bytes:
@@ -128,7 +128,7 @@ AMBIGUOUS: dict[str, tuple[Callable[[], bytes], str]] = {
     "prepended": (lambda: b"#!/bin/sh\n" + plain(), "prepended"),
     "appended": (lambda: plain() + b"more", "4 bytes follow the end record"),
     "hidden_end_record": (lambda: plain(comment=b"PK\5\6" + bytes(18)), ""),
-    "duplicate": (lambda: with_member("a/uno.py").replace(b"a/uno.py", b"a/one.py"), "is there twice"),
+    "duplicate": (lambda: with_member("a/uno.py").replace(b"a/uno.py", b"a/one.py"), "is there two times"),
     "same_but_for_case": (lambda: with_member("A/One.py"), "where case does not count"),
     "file_and_folder": (lambda: with_member("a"), "is a file and a folder"),
     "other_name_in_header": (lambda: _two_names(plain()), "in its own header"),
@@ -152,7 +152,7 @@ AMBIGUOUS: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("case", AMBIGUOUS)
-def test_an_ambiguous_archive_is_told_and_not_read_on(case: str, tmp_path: Path) -> None:
+def test_an_ambiguous_archive_is_reported_and_not_read_on(case: str, tmp_path: Path) -> None:
     make, words = AMBIGUOUS[case]
 
     found = faults(tmp_path, make())
@@ -165,7 +165,7 @@ def test_an_ambiguous_archive_is_told_and_not_read_on(case: str, tmp_path: Path)
     "name",
     ["../evil.py", "a/../../evil.py", "/etc/evil", "a\\evil.py", "C:/evil.py", "a//evil.py", "./evil.py", "a/\x07.py"],
 )
-def test_a_name_that_leads_outside_is_told(name: str, tmp_path: Path) -> None:
+def test_a_name_that_leads_outside_is_reported(name: str, tmp_path: Path) -> None:
     found = faults(
         tmp_path,
         with_member("a/safe.py".ljust(len(name), "x")).replace(b"a/safe.py".ljust(len(name), b"x"), name.encode()),
@@ -177,14 +177,14 @@ def test_a_name_that_leads_outside_is_told(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mode", "kind"), [(0o120777, "symbolic link"), (0o010644, "pipe"), (0o020644, "device")])
-def test_a_member_that_is_no_file_is_told(mode: int, kind: str, tmp_path: Path) -> None:
+def test_a_member_that_is_no_file_is_reported(mode: int, kind: str, tmp_path: Path) -> None:
     found = faults(tmp_path, with_member("a/link", b"/etc/passwd", mode=mode))
 
     assert [rule for rule, _ in found] == ["Z3"]
     assert kind in found[0][1]
 
 
-def test_damaged_data_is_told_by_member(tmp_path: Path) -> None:
+def test_damaged_data_is_reported_by_member(tmp_path: Path) -> None:
     wheel = write_wheel(tmp_path, torch_files())
     data = bytearray(wheel.read_bytes())
     victim = next(member for member in read_archive(wheel).members if member.name.endswith("libshm.dylib"))

@@ -16,7 +16,7 @@ def test_the_order_is_the_dispatchers_own_kernel_then_composites_then_the_fallba
     found = classify(
         facts(
             MPS="add.out both",
-            CPU="add.out svd both lonely",
+            CPU="add.out svd both single",
             CUDA="svd",
             CompositeExplicitAutograd="zeros both",
             CompositeImplicitAutograd="dropout zeros",
@@ -27,7 +27,7 @@ def test_the_order_is_the_dispatchers_own_kernel_then_composites_then_the_fallba
         "add.out": "kernel",
         "both": "kernel",
         "dropout": "composite_implicit",
-        "lonely": "falls_back_on_demand",
+        "single": "falls_back_on_demand",
         "svd": "falls_back_on_demand",
         "zeros": "composite_explicit",
     }
@@ -35,7 +35,7 @@ def test_the_order_is_the_dispatchers_own_kernel_then_composites_then_the_fallba
 
 
 def test_a_generated_composite_is_worth_what_the_operator_it_calls_is_worth() -> None:
-    told = Facts(
+    said = Facts(
         label="a",
         kind="source",
         version="9.9",
@@ -53,7 +53,7 @@ def test_a_generated_composite_is_worth_what_the_operator_it_calls_is_worth() ->
             "other": "round_trip",
         },
     )
-    rows = {row.name: row for row in classify(told)}
+    rows = {row.name: row for row in classify(said)}
 
     assert (rows["abs"].status, rows["abs"].through) == ("composite_explicit", "abs.out")
     assert rows["erfc"].status == rows["erfc_copy.out"].status == "falls_back_on_demand"
@@ -61,7 +61,7 @@ def test_a_generated_composite_is_worth_what_the_operator_it_calls_is_worth() ->
 
 
 def test_what_is_registered_by_hand_goes_before_what_torchgen_wrote() -> None:
-    told = Facts(
+    said = Facts(
         label="a",
         kind="source",
         version="9.9",
@@ -75,7 +75,7 @@ def test_what_is_registered_by_hand_goes_before_what_torchgen_wrote() -> None:
         ),
     )
 
-    assert statuses(classify(told)) == {
+    assert statuses(classify(said)) == {
         "sgn.out": "falls_back_always",
         "svd": "falls_back_always",
         "conv": "refused",

@@ -40,7 +40,7 @@ def case(name: str, outcome: str, reason: str = "") -> Case:
 
 
 def test_a_record_adds_what_was_measured_of_each_operator() -> None:
-    told = measure(
+    reported = measure(
         record(
             case("add:layout:3", "passed"),
             case("add:gradient:4", "failed", "differs"),
@@ -60,7 +60,7 @@ def test_a_record_adds_what_was_measured_of_each_operator() -> None:
         on_cpu=frozenset({"linalg_svd", "untouched"}),
     )
 
-    assert {name: each.word for name, each in told.items()} == {
+    assert {name: each.word for name, each in reported.items()} == {
         "add.Tensor": "suspect",  # right in one case, wrong in another
         "elu": "suspect",
         "elu_backward": "wrong",  # every case that asks it fails
@@ -195,9 +195,9 @@ TREES = os.environ.get("MPS_BUILD_TREES")
 @pytest.mark.skipif(not TREES, reason="MPS_BUILD_TREES names no folder with the real 1.13.1 and 2.6.0 trees")
 @pytest.mark.parametrize("version", ["1.13.1", "2.6.0"])
 def test_a_real_tree_says_what_was_recorded_of_it(version: str) -> None:
-    told = facts_of_tree(Path(TREES or "") / version, label=f"PyTorch {version}, source")
+    reported = facts_of_tree(Path(TREES or "") / version, label=f"PyTorch {version}, source")
 
-    assert told.document() == recorded(f"v{version}-source").document()
+    assert reported.document() == recorded(f"v{version}-source").document()
 
 
 @pytest.mark.slow

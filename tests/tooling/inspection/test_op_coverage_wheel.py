@@ -60,7 +60,7 @@ def test_registrations_by_hand_are_read_through_macros_and_loops() -> None:
     assert read.has_default
 
 
-def test_a_name_that_cannot_be_read_is_told_with_its_line() -> None:
+def test_a_name_that_cannot_be_read_is_reported_with_its_line() -> None:
     assert read_registrations("a/b.mm", REGISTRATIONS).unread == ("a/b.mm:28: lib.impl(computed_name(), …)",)
 
 
@@ -105,21 +105,21 @@ def small_wheel(path: Path, **more: str) -> Path:
     return path
 
 
-def test_where_a_wheels_witnesses_contradict_each_other_that_is_told(tmp_path: Path) -> None:
+def test_where_a_wheels_witnesses_contradict_each_other_that_is_reported(tmp_path: Path) -> None:
     native = {"MPS": (("abs.out", False), ("svd", True)), "CPU": (("abs.out", False), ("cos", False), ("gru", False))}
-    told = facts_of_wheel(small_wheel(tmp_path / "torch-9.9-x.whl"), Compiled(registered=native))
+    said = facts_of_wheel(small_wheel(tmp_path / "torch-9.9-x.whl"), Compiled(registered=native))
 
-    assert told.checks == ("MPS: headers declare, the library does not register: cos",)
-    assert told.notes == ("it carries no torchgen: what its generated composites call is not known",)
-    assert [(each.operator, each.falls_back) for each in told.by_hand] == [("svd", True)]
-    assert (told.version, statuses(classify(told))["svd"]) == ("9.9", "falls_back_always")
+    assert said.checks == ("MPS: headers declare, the library does not register: cos",)
+    assert said.notes == ("it carries no torchgen: what its generated composites call is not known",)
+    assert [(each.operator, each.falls_back) for each in said.by_hand] == [("svd", True)]
+    assert (said.version, statuses(classify(said))["svd"]) == ("9.9", "falls_back_always")
 
 
-def test_a_wheel_whose_library_or_torchgen_cannot_be_asked_is_read_by_its_headers(tmp_path: Path) -> None:
+def test_a_wheel_whose_library_or_torchgen_cannot_be_queried_is_read_by_its_headers(tmp_path: Path) -> None:
     wheel = small_wheel(tmp_path / "torch-9.9-x.whl", torchgen__gen="raise ValueError('too new')")
-    told = facts_of_wheel(wheel, Compiled(fault="no arm64"))
+    said = facts_of_wheel(wheel, Compiled(fault="no arm64"))
 
-    assert told.registered["MPS"] == {"abs.out", "cos"}
-    assert told.notes[0].startswith("its torchgen could not be asked: WHEEL/torchgen does not read")
-    assert told.notes[0].endswith("ValueError: too new")
-    assert "registrations by hand are not known: no arm64" in told.notes[1]
+    assert said.registered["MPS"] == {"abs.out", "cos"}
+    assert said.notes[0].startswith("its torchgen could not be queried: WHEEL/torchgen does not read")
+    assert said.notes[0].endswith("ValueError: too new")
+    assert "registrations by hand are not known: no arm64" in said.notes[1]

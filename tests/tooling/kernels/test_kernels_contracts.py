@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from mps_build.kernels.families.shared.contracts import (
+    FOLDER,
     Contract,
     find_binder,
     load_contracts,
@@ -114,6 +115,18 @@ def test_structs_are_filled_by_the_names_in_the_kernels_own_metadata() -> None:
         pack_argument(argument, {"colour": 1})
     with pytest.raises(WrongBinding, match="24 bytes, and 28"):
         pack_argument(argument, bytes(28))
+
+
+def test_every_family_is_a_package_of_the_same_files() -> None:
+    """A folder without __init__.py would be imported, but import-linter does not see it."""
+    folders = {path.parent for path in FOLDER.rglob("*.py")} - {FOLDER, FOLDER / "shared"}
+
+    assert {path.name for path in folders} == {each.folder for each in load_contracts()}
+    for folder in folders:
+        names = {path.name for path in folder.iterdir() if path.name != "__pycache__"}
+        assert {"__init__.py", "binder.py", "family.yaml"} <= names <= {
+            "__init__.py", "binder.py", "family.yaml", "references.py"
+        }, folder  # fmt: skip
 
 
 def test_every_contract_has_a_binder_and_patterns_that_name_what_companions_use() -> None:

@@ -38,7 +38,7 @@ def issues_after(seen: list[Seen], issues: list[dict[str, Any]]) -> list[dict[st
     return list(after.values())
 
 
-def test_a_regression_gets_one_issue_that_is_told_and_then_closed() -> None:
+def test_a_regression_gets_one_issue_that_is_reported_and_then_closed() -> None:
     bad, good = record(("add", "failed"), ("mul", "passed")), record(("add", "passed"), ("mul", "passed"))
 
     first = issues_after([look_at_record(bad, **HERE)], [])
@@ -187,9 +187,9 @@ def test_a_builds_result_becomes_outputs_and_a_table(gh: Path) -> None:
 
     assert main("ci", ["outputs", "--build", str(gh / "build.json")]) == 0
 
-    told = outputs(gh)
-    assert told["wheel"] == "torch-2.6.0+mps.g1-cp311-cp311-macosx_13_0_arm64.whl"
-    assert (told["version"], told["sha256"], told["receipt"]) == ("2.6.0+mps.g1", "f" * 64, "r")
+    said = outputs(gh)
+    assert said["wheel"] == "torch-2.6.0+mps.g1-cp311-cp311-macosx_13_0_arm64.whl"
+    assert (said["version"], said["sha256"], said["receipt"]) == ("2.6.0+mps.g1", "f" * 64, "r")
     assert "torch-2.6.0" in (gh / "summary").read_text(encoding="utf-8")
 
 

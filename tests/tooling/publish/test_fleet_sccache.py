@@ -106,13 +106,13 @@ class Host:
 
 @contextmanager
 def building(folder: Path, name: str, address: str) -> Iterator[tuple[Host, list[str]]]:
-    """Stand where a build of ours stands: the store asked, the relay before it; yield the host, and what it is told."""
+    """Stand where a build of ours stands: the store tried, the relay before it; yield the host, and what it reports."""
     choice = choose_store({"MPS_BUILD_SHARED_CACHE": address}, shared=True)
-    told = list(choice.warnings)
-    with relayed(choice.variables, choice.upstream, Path(_SCCACHE or ""), report=told.append) as variables:
+    reported = list(choice.warnings)
+    with relayed(choice.variables, choice.upstream, Path(_SCCACHE or ""), report=reported.append) as variables:
         host = Host(folder, name, variables)
         try:
-            yield host, told
+            yield host, reported
         finally:
             host.stop()
 
@@ -128,7 +128,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_second_host_takes_what_the_first_compiled(folder: Path, store: Redis) -> None:
-    with building(folder, "a", store.address) as (first, told):
+    with building(folder, "a", store.address) as (first, reported):
         assert all(made.ok for made in first.build())
         assert first.counts() == CacheCounts(hits=0, misses=_PARTS)
         compiled = first.objects()
@@ -136,7 +136,7 @@ def test_a_second_host_takes_what_the_first_compiled(folder: Path, store: Redis)
         assert all(made.ok for made in second.build())
         assert second.counts() == CacheCounts(hits=_PARTS, misses=0)
         assert second.objects() == compiled
-    assert told == []
+    assert reported == []
 
 
 @pytest.mark.skipif(two_hosts.why_not() is not None, reason=str(two_hosts.why_not()))
@@ -158,8 +158,8 @@ def test_two_hosts_in_network_namespaces_share_over_the_wire(folder: Path) -> No
             answers.append(capture(Command(argv=two_hosts.inside(host, own)), timeout_seconds=120))
     first, second = (json.loads(answer.stdout) for answer in answers)
 
-    assert first == {"failed": [], "told": [], "hits": 0, "misses": _PARTS, "errors": 0, "write_errors": 0}
-    assert second == {"failed": [], "told": [], "hits": _PARTS, "misses": 0, "errors": 0, "write_errors": 0}
+    assert first == {"failed": [], "reported": [], "hits": 0, "misses": _PARTS, "errors": 0, "write_errors": 0}
+    assert second == {"failed": [], "reported": [], "hits": _PARTS, "misses": 0, "errors": 0, "write_errors": 0}
 
 
 def test_a_dead_store_stops_sccache_but_not_a_build_of_ours(folder: Path, store: Redis) -> None:
@@ -172,9 +172,9 @@ def test_a_dead_store_stops_sccache_but_not_a_build_of_ours(folder: Path, store:
     finally:
         naive.stop()
 
-    with building(folder, "b", store.address) as (ours, told):
+    with building(folder, "b", store.address) as (ours, reported):
         assert all(made.ok for made in ours.build())
-    assert "local disk only" in told[0]
+    assert "local disk only" in reported[0]
 
 
 @pytest.mark.parametrize("how", ["dies", "hangs"])
@@ -183,7 +183,7 @@ def test_a_store_that_is_lost_under_way_holds_up_sccache_but_not_a_build_of_ours
 ) -> None:
     trusting = choose_store({"MPS_BUILD_SHARED_CACHE": store.address}, shared=True)
     naive = Host(folder, "a", trusting.variables)
-    with building(folder, "b", store.address) as (ours, told):
+    with building(folder, "b", store.address) as (ours, reported):
         try:
             assert naive.compile(0).ok
             assert ours.compile(0).ok
@@ -196,23 +196,23 @@ def test_a_store_that_is_lost_under_way_holds_up_sccache_but_not_a_build_of_ours
             assert all(made.ok for made in ours.build())
         finally:
             naive.stop()
-    assert any("compiled here" in each for each in told)
-    assert "the build went on without" in told[-1]
+    assert any("compiled here" in each for each in reported)
+    assert "the build went on without" in reported[-1]
 
 
 def test_a_slow_store_still_serves(folder: Path, store: Redis) -> None:
     with building(folder, "a", store.address) as (first, _):
         assert all(made.ok for made in first.build())
-    with building(folder, "b", store.address) as (second, told):
+    with building(folder, "b", store.address) as (second, reported):
         for number in range(_PARTS):
             store.ask(b"CLIENT", b"PAUSE", b"700", b"ALL")
             assert second.compile(number).ok
         assert second.counts() == CacheCounts(hits=_PARTS, misses=0)
-    assert told == []
+    assert reported == []
 
 
 def test_a_full_store_takes_nothing_and_the_build_goes_on(folder: Path, store: Redis) -> None:
-    with building(folder, "a", store.address) as (host, told):
+    with building(folder, "a", store.address) as (host, reported):
         before = host.counts()
         assert host.compile(0).ok
         store.ask(b"CONFIG", b"SET", b"maxmemory-policy", b"noeviction")
@@ -223,20 +223,20 @@ def test_a_full_store_takes_nothing_and_the_build_goes_on(folder: Path, store: R
     assert gain is not None
     assert (gain["hits"], gain["misses"], gain["write_errors"]) == (1, _PARTS, _PARTS - 1)
     assert "did not store" in cache_troubles(gain)[0]
-    assert "OOM" in told[0]
+    assert "OOM" in reported[0]
 
 
 def test_a_store_full_from_the_start_does_not_keep_the_build_from_starting(folder: Path, store: Redis) -> None:
     store.ask(b"CONFIG", b"SET", b"maxmemory-policy", b"noeviction")
     store.ask(b"CONFIG", b"SET", b"maxmemory", b"1")
 
-    with building(folder, "a", store.address) as (host, told):
+    with building(folder, "a", store.address) as (host, reported):
         assert all(made.ok for made in host.build())
-    assert "OOM" in told[0]
+    assert "OOM" in reported[0]
 
 
 @pytest.mark.parametrize("junk", ["noise", "nothing", "half", "one bit"])
-def test_garbage_in_the_store_is_compiled_anew_and_told(folder: Path, store: Redis, junk: str) -> None:
+def test_garbage_in_the_store_is_compiled_anew_and_reported(folder: Path, store: Redis, junk: str) -> None:
     with building(folder, "a", store.address) as (first, _):
         assert all(made.ok for made in first.build())
         compiled = first.objects()
@@ -269,9 +269,9 @@ def test_a_wrong_password_stops_sccache_but_not_a_build_of_ours(folder: Path, st
     finally:
         naive.stop()
 
-    with building(folder, "b", address) as (ours, told):
+    with building(folder, "b", address) as (ours, reported):
         assert all(made.ok for made in ours.build())
-    assert "WRONGPASS" in told[0]
+    assert "WRONGPASS" in reported[0]
 
 
 def test_the_right_password_goes_through_the_relay(folder: Path, store: Redis) -> None:
@@ -279,8 +279,8 @@ def test_the_right_password_goes_through_the_relay(folder: Path, store: Redis) -
     address = store.address.replace("redis://", "redis://:right@")
 
     for name in ("a", "b"):
-        with building(folder, name, address) as (host, told):
+        with building(folder, name, address) as (host, reported):
             assert all(made.ok for made in host.build())
             counts = host.counts()
-            assert told == []
+            assert reported == []
     assert counts == CacheCounts(hits=_PARTS, misses=0)

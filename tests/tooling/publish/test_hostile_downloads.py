@@ -29,9 +29,9 @@ def wheel_of(folder: Path, files: dict[str, bytes]) -> Path:
 
 
 def receipt_of(folder: Path, **changes: object) -> dict[str, object]:
-    told = {"wheel": {}, "recipe": {}, "patches": {}, "submodules": {}, "dirty": [], "profile": "release", **changes}
+    said = {"wheel": {}, "recipe": {}, "patches": {}, "submodules": {}, "dirty": [], "profile": "release", **changes}
     path = folder / "receipt.json"
-    path.write_text(json.dumps(told), encoding="utf-8")
+    path.write_text(json.dumps(said), encoding="utf-8")
     return read_receipt(folder / NAME, path)
 
 
@@ -120,14 +120,14 @@ def test_json_has_no_half_surrogates() -> None:
 
 @pytest.mark.parametrize("missing", ["lifted", "settings"])
 def test_a_receipt_that_lacks_them_proves_nothing_about_them(missing: str, tmp_path: Path) -> None:
-    told: dict[str, object] = {"lifted": [], "settings": {}}
+    said: dict[str, object] = {"lifted": [], "settings": {}}
     recipe = find_recipe("v2.6.0")
 
     def claim(receipt: dict[str, object]) -> bool:
         checks = recipe_checks(receipt, recipe, patches_root=patches_root(), commit=None)
         return next(each.holds for each in checks if each.claim.startswith("as a release"))
 
-    assert claim(receipt_of(tmp_path, **told))
-    del told[missing]
-    assert not claim(receipt_of(tmp_path, **told))
-    assert not claim(receipt_of(tmp_path, **told, **{missing: "none"}))
+    assert claim(receipt_of(tmp_path, **said))
+    del said[missing]
+    assert not claim(receipt_of(tmp_path, **said))
+    assert not claim(receipt_of(tmp_path, **said, **{missing: "none"}))

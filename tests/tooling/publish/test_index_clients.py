@@ -206,7 +206,7 @@ def test_uv_locks_a_project_by_the_lines_of_the_page(wheelhouse: Path, server: S
     (project / "pyproject.toml").write_text(body + "\n" + only, encoding="utf-8")
     other = wheel(tmp_path / "other" / "filelock", "filelock", "3.0", tag="py3-none-any")
     other.with_name("index.html").write_text(f'<a href="{other.name}">{other.name}</a>', encoding="utf-8")
-    # Any Python that is there locks; no index but ours and this folder is asked.
+    # Any Python that is there locks; no index but ours and this folder is queried.
     options = ("--python", sys.executable, "--default-index", (tmp_path / "other").as_uri(), "--no-cache", "--quiet")
 
     locked = capture(Command(argv=("uv", "lock", *options), cwd=project), timeout_seconds=120)

@@ -90,7 +90,7 @@ def test_a_run_killed_at_any_kind_of_change_of_the_disk_loses_nothing(
     points = sorted((tmp_path / "points").iterdir(), key=lambda path: int(path.name))
     assert len(points) > 20, len(points)
     assert OLD not in {path.name for path in (points[-1] / "wheelhouse").iterdir()}
-    for point in points[::-step]:  # the last one, where the sites change places, is always asked
+    for point in points[::-step]:  # the last one, where the sites change places, is always queried
         check_next_run(point, sha256, f"killed at change {point.name}")
 
 
@@ -135,7 +135,7 @@ def test_a_site_that_was_moved_away_and_not_replaced_is_put_back(
     assert main("publish_index", [str(wheelhouse), "--output", str(tmp_path / "site"), "--dry-run"]) == 21
     assert "the site before it was put back" in " ".join(capsys.readouterr().out.split())
     assert (tmp_path / "site" / "index-state.json").read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["site", "told.json", "wheelhouse"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["reported.json", "site", "wheelhouse"]
 
 
 def test_a_state_that_is_not_read_back_is_not_published(
@@ -159,13 +159,13 @@ def test_a_second_run_waits_and_sees_what_the_first_published(wheelhouse: Path, 
     with held(site, on_wait=lambda text: None):
         second = subprocess.Popen(argv, env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert second.stdout is not None
-        told = second.stdout.readline()
+        reported = second.stdout.readline()
         then = after(State(), wheels, yanked={}, deleted={})
         write_site(site, wheels=wheels, sets=matched_sets(wheels)[0], state=then, base_url=None)
         assert second.poll() is None
     _, said = second.communicate()
 
-    assert f"is being written by process {os.getpid()}: waiting until it is done" in told
+    assert f"is being written by process {os.getpid()}: waiting until it is done" in reported
     assert (second.returncode, "published with other bytes" in said) == (21, True), said
     assert not list(tmp_path.glob(".site*"))
 

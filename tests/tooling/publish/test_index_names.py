@@ -37,25 +37,25 @@ def test_a_torch_of_one_python_is_taken_with_companions_of_any(tag: str, tmp_pat
     assert [file.partition("-")[0] for file in found["wheels"]] == ["torch", "torchvision"]
 
 
-@pytest.mark.parametrize("letter", HIDDEN.values(), ids=HIDDEN.keys())
-def test_a_letter_that_hides_what_is_read_is_refused(
-    letter: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("character", HIDDEN.values(), ids=HIDDEN.keys())
+def test_a_character_that_hides_what_is_read_is_refused(
+    character: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "wheelhouse"
     names = {
-        "its platform": {"tag": f"cp311-cp311-macosx_14_0_arm64{letter}"},
-        "its address": {"requires": (f"sympy @ https://example.org/{letter}gnp.whl",)},
-        "its marker": {"requires": (f"sympy; sys_platform == 'x{letter}'",)},
+        "its platform": {"tag": f"cp311-cp311-macosx_14_0_arm64{character}"},
+        "its address": {"requires": (f"sympy @ https://example.org/{character}gnp.whl",)},
+        "its marker": {"requires": (f"sympy; sys_platform == 'x{character}'",)},
     }
     for part, options in names.items():
         path = wheel(folder, "torch", TORCH, **options)  # type: ignore[arg-type]
         assert main("publish_index", [str(folder), "--output", str(tmp_path / "site")]) == 2, part
         said = capsys.readouterr().err
-        assert letter not in said and ascii(letter)[1:-1] in said, part
+        assert character not in said and ascii(character)[1:-1] in said, part
         path.unlink()
 
 
-def test_a_reason_is_shown_with_its_hidden_letters_as_escapes(tmp_path: Path) -> None:
+def test_a_reason_is_shown_with_its_hidden_characters_as_escapes(tmp_path: Path) -> None:
     path = wheel(tmp_path / "wheelhouse", "torch", TORCH)
     publish(path.parent)
     publish(path.parent, "--yank", path.name, "--reason", "wrong \u202eresults")

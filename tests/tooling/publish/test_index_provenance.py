@@ -74,7 +74,7 @@ def bundle(wheel: Path, *, digest: str | None = None, spoil_signature: bool = Fa
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    told = {
+    reported = {
         "8": ISSUER,
         "9": f"https://github.com/{REPOSITORY}/.github/workflows/release.yml@refs/tags/v1",
         "11": "github-hosted",
@@ -87,7 +87,7 @@ def bundle(wheel: Path, *, digest: str | None = None, spoil_signature: bool = Fa
     name = x509.Name([])
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     builder = builder.serial_number(1).not_valid_before(now).not_valid_after(now + timedelta(minutes=10))
-    for number, text in told.items():
+    for number, text in reported.items():
         raw = text.encode()
         length = bytes([len(raw)]) if len(raw) < 128 else b"\x81" + bytes([len(raw)])
         oid = x509.ObjectIdentifier(f"1.3.6.1.4.1.57264.1.{number}")
@@ -118,9 +118,9 @@ def attest(wheel: Path, **changes: Any) -> None:
 
 
 def verify(wheel: Path, *arguments: str) -> tuple[int, dict[str, bool]]:
-    told = wheel.parent / "told.json"
-    code = main("verify_provenance", [str(wheel), "--json", str(told), *arguments])
-    document = json.loads(told.read_text(encoding="utf-8"))
+    reported = wheel.parent / "reported.json"
+    code = main("verify_provenance", [str(wheel), "--json", str(reported), *arguments])
+    document = json.loads(reported.read_text(encoding="utf-8"))
     return code, {check["claim"]: check["holds"] for check in document.get("checks", [])}
 
 
@@ -146,31 +146,34 @@ def _other_commit(document: dict[str, Any]) -> None:
     [
         (_rebuilt, "the wheel's sha256 is the receipt's"),
         (
-            lambda wheel: change(wheel, lambda told: told["wheel"].update(file="other.whl")),
+            lambda wheel: change(wheel, lambda reported: reported["wheel"].update(file="other.whl")),
             "the receipt is this wheel's",
         ),
         (lambda wheel: change(wheel, _other_commit), "torch/version.py names the receipt's commit"),
         (lambda wheel: change(wheel, _other_commit), "its bill of materials names the receipt's commit"),
         (lambda wheel: change(wheel, _other_commit), "built from the commit that v2.13.0 pins"),
         (
-            lambda wheel: change(wheel, lambda told: told["submodules"].update({"third_party/fmt": "d" * 40})),
+            lambda wheel: change(wheel, lambda reported: reported["submodules"].update({"third_party/fmt": "d" * 40})),
             "its bill of materials names the receipt's submodules",
         ),
-        (lambda wheel: change(wheel, lambda told: told["patches"].clear()), "with exactly the recipe's patches"),
         (
-            lambda wheel: change(wheel, lambda told: told["patches"].update({"evil.patch": "0" * 64})),
+            lambda wheel: change(wheel, lambda reported: reported["patches"].clear()),
+            "with exactly the recipe's patches",
+        ),
+        (
+            lambda wheel: change(wheel, lambda reported: reported["patches"].update({"evil.patch": "0" * 64})),
             "its bill of materials names the receipt's patches",
         ),
         (
-            lambda wheel: change(wheel, lambda told: told["dirty"].append("a.cpp")),
+            lambda wheel: change(wheel, lambda reported: reported["dirty"].append("a.cpp")),
             "from a source tree without local changes",
         ),
         (
-            lambda wheel: change(wheel, lambda told: told.update(profile="develop")),
+            lambda wheel: change(wheel, lambda reported: reported.update(profile="develop")),
             "as a release, with no requirement lifted and no setting changed",
         ),
         (
-            lambda wheel: change(wheel, lambda told: told["recipe"].update(deployment_target="15.0")),
+            lambda wheel: change(wheel, lambda reported: reported["recipe"].update(deployment_target="15.0")),
             "built by v2.13.0 as it stands here",
         ),
     ],

@@ -163,7 +163,7 @@ def test_a_name_that_went_from_the_pages_keeps_its_bytes(wheelhouse: Path) -> No
     assert refused(wheelhouse) == 0
 
 
-def test_an_index_of_an_older_mps_build_is_asked_by_its_pages(wheelhouse: Path, tmp_path: Path) -> None:
+def test_an_index_of_an_older_mps_build_is_queried_by_its_pages(wheelhouse: Path, tmp_path: Path) -> None:
     publish(wheelhouse)
     (tmp_path / "site" / "index-state.json").write_text('{"yanked": {}}', encoding="utf-8")
     other_bytes(wheelhouse)
@@ -173,9 +173,9 @@ def test_an_index_of_an_older_mps_build_is_asked_by_its_pages(wheelhouse: Path, 
 
 def test_a_withdrawn_wheel_stays_for_who_pins_it(wheelhouse: Path, tmp_path: Path) -> None:
     publish(wheelhouse)
-    told = publish(wheelhouse, "--yank", NAME, "--reason", "wrong <results>", "--today", "2026-11-20")
+    reported = publish(wheelhouse, "--yank", NAME, "--reason", "wrong <results>", "--today", "2026-11-20")
 
-    assert told["yanked"] == {NAME: "2026-11-20"}
+    assert reported["yanked"] == {NAME: "2026-11-20"}
     assert 'data-yanked="wrong &lt;results&gt;"' in page(tmp_path / "site")
     row = json.loads((tmp_path / "site" / "simple" / "torch" / "index.json").read_text(encoding="utf-8"))["files"][0]
     assert row["yanked"] == "wrong <results>"

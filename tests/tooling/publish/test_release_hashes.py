@@ -67,8 +67,8 @@ def artifacts(tmp_path: Path) -> Path:
 @pytest.fixture
 def audited(artifacts: Path, tmp_path: Path) -> str:
     """The hashes that the audit hands on; the files lie in wheels/, as the next job downloads them."""
-    told = run(step_of("audit", id="gather"), tmp_path)
-    assert told.ok, told
+    said = run(step_of("audit", id="gather"), tmp_path)
+    assert said.ok, said
     return output(tmp_path)
 
 
@@ -82,10 +82,10 @@ def test_the_audit_gathers_and_hashes_all_files(audited: str, tmp_path: Path) ->
 def test_two_artifacts_with_one_name_stop_the_release(artifacts: Path, tmp_path: Path) -> None:
     (artifacts / "wheel-v2.7.0-py3.12" / WHEELS[0]).write_text("another", encoding="utf-8")
 
-    told = run(step_of("audit", id="gather"), tmp_path)
+    said = run(step_of("audit", id="gather"), tmp_path)
 
-    assert not told.ok
-    assert f"::error::two artifacts hold {WHEELS[0]}" in told.stdout
+    assert not said.ok
+    assert f"::error::two artifacts hold {WHEELS[0]}" in said.stdout
     assert not (tmp_path / "output").exists()
 
 
@@ -129,10 +129,10 @@ def test_what_was_not_audited_is_neither_attested_nor_published(
     assert run(step, tmp_path, SHA256SUMS=audited).ok
     spoil(tmp_path / "wheels")
 
-    told = run(step, tmp_path, SHA256SUMS=audited)
+    said = run(step, tmp_path, SHA256SUMS=audited)
 
-    assert not told.ok
-    assert "::error::these are not the files" in told.stdout
+    assert not said.ok
+    assert "::error::these are not the files" in said.stdout
 
 
 @pytest.mark.parametrize(("job", "source"), [("attest", AUDITED), ("publish", ATTESTED)])
@@ -144,16 +144,16 @@ def test_hashes_that_got_lost_stop_the_release(job: str, source: str, audited: s
 def test_the_bundles_hashes_join_those_of_the_audit(audited: str, tmp_path: Path) -> None:
     (tmp_path / "bundle.json").write_text("{}", encoding="utf-8")
     bundle = str(tmp_path / "bundle.json")
-    told = run(step_of("attest", id="beside"), tmp_path, BUNDLE=bundle, SHA256SUMS=audited)
-    assert told.ok, told
-    told_on = output(tmp_path)
+    said = run(step_of("attest", id="beside"), tmp_path, BUNDLE=bundle, SHA256SUMS=audited)
+    assert said.ok, said
+    passed_on = output(tmp_path)
 
-    assert told_on.startswith(audited)
+    assert passed_on.startswith(audited)
     (at,) = checks_of("publish", ATTESTED)
     publish = JOBS["publish"]["steps"][at]
-    assert run(publish, tmp_path, SHA256SUMS=told_on).ok
+    assert run(publish, tmp_path, SHA256SUMS=passed_on).ok
     (tmp_path / "wheels" / f"{WHEELS[0]}.sigstore.json").write_text("[]", encoding="utf-8")
-    assert not run(publish, tmp_path, SHA256SUMS=told_on).ok
+    assert not run(publish, tmp_path, SHA256SUMS=passed_on).ok
 
 
 def test_the_check_stands_before_what_it_guards() -> None:
@@ -186,11 +186,11 @@ def checked_inputs(temp: Path, tag: str, recipes: str = "v2.14.1 v2.15.0") -> Ca
 
 def test_a_tag_is_a_name_before_anything_runs(tmp_path: Path) -> None:
     assert JOBS["plan"]["steps"][0]["id"] == "inputs"
-    told = {tag: checked_inputs(tmp_path, tag) for tag in (*TAGS, *NO_TAGS)}
+    said = {tag: checked_inputs(tmp_path, tag) for tag in (*TAGS, *NO_TAGS)}
 
-    assert [tag for tag in TAGS if not told[tag].ok] == []
-    assert [tag for tag in NO_TAGS if told[tag].ok] == []
-    assert all("::error::the tag" in told[tag].stdout for tag in NO_TAGS)
+    assert [tag for tag in TAGS if not said[tag].ok] == []
+    assert [tag for tag in NO_TAGS if said[tag].ok] == []
+    assert all("::error::the tag" in said[tag].stdout for tag in NO_TAGS)
     assert not list(tmp_path.iterdir())
 
 
@@ -204,18 +204,18 @@ def test_recipes_are_names_too(recipes: str, tmp_path: Path) -> None:
 
 @pytest.fixture
 def released(tmp_path: Path) -> dict[str, str]:
-    """The wheels and the index that `check` makes of them; return what `publish` is told."""
+    """The wheels and the index that `check` makes of them; return what `publish` is reported."""
     from http_servers import TORCH, wheel
 
     made = [
         wheel(tmp_path / "wheels", "torch", TORCH, requires=("filelock",)),
         wheel(tmp_path / "wheels", "torchvision", "0.21.0+mps.g7af6987", requires=("torch==2.6.0",)),
     ]
-    told = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "o/r", "TAG": "wheels-2026.11"}
+    said = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "o/r", "TAG": "wheels-2026.11"}
     site = tmp_path / "site"
     assert main("publish_index", [str(tmp_path / "wheels"), "--output", str(site), "--base-url", BASE]) == 0
     sums = [f"{hashlib.sha256(each.read_bytes()).hexdigest()}  ./{each.name}" for each in made]
-    return told | {"SHA256SUMS": "\n".join(sums)}
+    return said | {"SHA256SUMS": "\n".join(sums)}
 
 
 def compared(temp: Path, released: dict[str, str]) -> Captured:
@@ -279,8 +279,8 @@ BENT: dict[str, tuple[str, Any]] = {
 
 
 def test_the_index_of_what_was_attested_is_published(released: dict[str, str], tmp_path: Path) -> None:
-    told = compared(tmp_path, released)
-    assert told.ok, told
+    said = compared(tmp_path, released)
+    assert said.ok, said
     assert run(step_of("index", id="hashes"), tmp_path).ok
     hashes = output(tmp_path)
     publish = step_of("publish", id="index")
@@ -339,10 +339,10 @@ def test_what_lies_in_the_index_is_of_the_wheels(spoil: Any, released: dict[str,
 def test_the_step_fails_by_what_the_comparison_says(released: dict[str, str], tmp_path: Path) -> None:
     _not_listed(tmp_path / "site")
 
-    told = compared(tmp_path, released)
+    said = compared(tmp_path, released)
 
-    assert not told.ok
-    assert "::error::this is not the index of what was attested: torchvision-" in told.stdout
+    assert not said.ok
+    assert "::error::this is not the index of what was attested: torchvision-" in said.stdout
 
 
 def test_without_hashes_no_index_is_published(released: dict[str, str], tmp_path: Path) -> None:

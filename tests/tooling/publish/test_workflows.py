@@ -92,7 +92,7 @@ _MISTAKES = [
 
 
 @pytest.mark.parametrize(("file", "right", "wrong", "said"), _MISTAKES, ids=[each[3] for each in _MISTAKES])
-def test_a_planted_mistake_is_caught(tmp_path: Path, file: str, right: str, wrong: str, said: str) -> None:
+def test_an_injected_mistake_is_caught(tmp_path: Path, file: str, right: str, wrong: str, said: str) -> None:
     shutil.copytree(ROOT / ".github", tmp_path / ".github")
     shutil.copy(ROOT / "noxfile.py", tmp_path / "noxfile.py")
     path = tmp_path / ".github" / "workflows" / file
@@ -140,10 +140,10 @@ def test_the_workflow_to_copy_is_ten_lines_and_checked_like_ours(
 def test_the_matrices_have_the_keys_that_the_resolver_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
     assert main("ci", ["inputs", "--testers", '[["self-hosted","macos-15"]]']) == 0
-    told = dict(line.split("=", 1) for line in (tmp_path / "output").read_text(encoding="utf-8").splitlines())
+    reported = dict(line.split("=", 1) for line in (tmp_path / "output").read_text(encoding="utf-8").splitlines())
 
-    assert told.keys() == CI_OUTPUTS["inputs"]
-    assert json.loads(told["matrix"])["include"][0].keys() == MATRIX_KEYS["ci inputs"]
+    assert reported.keys() == CI_OUTPUTS["inputs"]
+    assert json.loads(reported["matrix"])["include"][0].keys() == MATRIX_KEYS["ci inputs"]
     made = matrix([all_recipes()[0]], per_recipe=False, only_default=True)
     assert made["include"][0].keys() == MATRIX_KEYS["matrix"]
 

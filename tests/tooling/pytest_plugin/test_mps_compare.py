@@ -38,12 +38,12 @@ class Generator:
 class amp: pass
 
 def answer(function):
-    def asked(*args, **kwargs):
+    def called(*args, **kwargs):
         if not MODES: return function(*args, **kwargs)
         mode = MODES.pop()
         try: return mode.__torch_function__(function, (), args, kwargs)
         finally: MODES.append(mode)
-    return asked
+    return called
 
 @answer
 def plus_one(value, device="cpu"):

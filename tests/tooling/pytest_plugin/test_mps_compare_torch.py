@@ -1,16 +1,16 @@
-"""`mps` as the CPU in a real torch, and operators checked on both: whatever torch the session has."""
+"""`mps` as the CPU in a real torch: whatever torch the session has."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 from mps_build import pytest_plugin
 from mps_build.common.process import Command, capture
 
-pytest.importorskip("torch")
+TORCH_PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH", "")
+pytestmark = pytest.mark.skipif(not TORCH_PYTHON, reason="needs a torch: nox -s tests -- --tier torch")
 
 _PACKAGE = Path(pytest_plugin.__file__).resolve().parents[2]
 # What real tests do with a device: names, objects, factories, modules, contexts, generators, autocast, files.
@@ -48,7 +48,7 @@ def test_fails_there_too(device): assert torch.zeros(2).to(torch.float64).dtype 
 
 def _run(*argv: str, folder: Path) -> str:
     environ = {"PATH": os.defpath, "PYTHONPATH": str(_PACKAGE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = capture(Command(argv=(sys.executable, *argv), environ=environ, cwd=folder), timeout_seconds=300)
+    done = capture(Command(argv=(TORCH_PYTHON, *argv), environ=environ, cwd=folder), timeout_seconds=300)
     return done.stdout + done.stderr
 
 

@@ -1,4 +1,4 @@
-// The rules of Metal, asked without torch: each scenario prints what came of it. Compiled by test_native_metal.py.
+// The rules of Metal, without torch: each scenario prints what came of it. Compiled by test_native_metal.py.
 #include <unistd.h>
 #include <chrono>
 #include <cstdio>
@@ -162,7 +162,7 @@ void late_encoder() {
   [encoder endEncoding];
   [encoder fillBuffer:given range:NSMakeRange(0, 16) value:0];
 }
-void committed_twice() {
+void committed_again() {
   auto *one = commands();
   done(one);
   [one commit];
@@ -190,7 +190,7 @@ void nothing_bound() {
   encode(one, nil, 1);
   done(one);
 }
-// A reference that nothing is bound to reads zeros, as on a GPU; a kernel that writes there is told.
+// A reference that nothing is bound to reads zeros, as on a GPU; a kernel that writes there is refused.
 void zeros_read(void **arguments, unsigned *) { ((int *)arguments[1])[0] += 5 + *(const int *)arguments[0]; }
 void nothing_bound_to_a_reference() {
   auto *kernel = made_kernel(zeros_read, 4);
@@ -216,7 +216,7 @@ void written_where_nothing_is_bound() {
   encode(one, nil, 1, true, made_kernel(doubled, 4));
   done(one);
 }
-// The memory of a threadgroup that is asked for with a length which is not a multiple of 16.
+// The memory of a threadgroup that is set with a length which is not a multiple of 16.
 void threadgroup_memory() {
   auto *kernel = made_kernel([](void **arguments, unsigned *) { ((int *)arguments[0])[0] = 7; }, -1);
   kernel->arguments[0].space = 3;
@@ -498,7 +498,7 @@ struct {
 #define SCENARIO(name) {#name, name},
     SCENARIO(canary_filled) SCENARIO(cleared) SCENARIO(constants) SCENARIO(behind) SCENARIO(private_storage) SCENARIO(runs_after_the_commit) SCENARIO(unwaited)
     SCENARIO(without_an_end_of_waiting) SCENARIO(order_of_threads) SCENARIO(after_a_commit) SCENARIO(late_encoder)
-    SCENARIO(committed_twice) SCENARIO(open_encoder) SCENARIO(not_committed) SCENARIO(wrong_index) SCENARIO(wrong_offset)
+    SCENARIO(committed_again) SCENARIO(open_encoder) SCENARIO(not_committed) SCENARIO(wrong_index) SCENARIO(wrong_offset)
     SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy)
     SCENARIO(many_bytes) SCENARIO(many_threads) SCENARIO(resident) SCENARIO(not_resident) SCENARIO(released_early)
     SCENARIO(used_after_its_release) SCENARIO(signalled) SCENARIO(not_signalled) SCENARIO(unknown_selector)

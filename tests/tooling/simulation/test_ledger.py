@@ -17,7 +17,7 @@ def test_each_rule_has_one_source_and_each_pattern_a_rule() -> None:
 def test_each_rule_of_metal_is_shown_by_a_scenario_or_a_test_that_is_there() -> None:
     here = Path(__file__).parent
     scenarios = set(re.findall(r"SCENARIO\((\w+)\)", (here / "metal_rules.mm").read_text(encoding="utf-8")))
-    asked = set(re.findall(r'\("(\w+)",', (here / "test_native_metal.py").read_text(encoding="utf-8")))
+    named = set(re.findall(r'\("(\w+)",', (here / "test_native_metal.py").read_text(encoding="utf-8")))
     tests = {
         name
         for path in here.parent.rglob("test_*.py")
@@ -26,7 +26,7 @@ def test_each_rule_of_metal_is_shown_by_a_scenario_or_a_test_that_is_there() -> 
 
     rules = read_ledger().metal
     assert len(rules) > 10
-    assert [each.shown_by for each in rules if each.shown_by not in (scenarios & asked) | tests] == []
+    assert [each.shown_by for each in rules if each.shown_by not in (scenarios & named) | tests] == []
 
 
 def test_rules_are_read_from_methods_and_macros(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Libraries of a simulated program: an environment is made once, and what it is asked for is installed into it."""
+"""Libraries of a simulated program: an environment is made once, and what is requested is installed into it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.releases import find_release
 
 _PIP = " ".join(limited_pip("python", limits=EXECUTED)[1:])
-# Writes what it was asked; makes what `venv` makes; has no package named `missing`.
+# Writes how it was called; makes what `venv` makes; has no package named `missing`.
 _PYTHON = """#!/bin/sh
 echo "$@" >> "{said}"
 case "$2" in
@@ -68,11 +68,11 @@ def test_packages_are_installed_once_into_an_environment_that_sees_torch(built: 
 
 def test_two_programs_at_once_make_one_environment(built: Built, tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as both:
-        asked = [
+        answers = [
             both.submit(libraries_of, built, packages=("a",), folder=None, reporter=SilentReporter()) for _ in range(2)
         ]
 
-    assert asked[0].result() == asked[1].result()
+    assert answers[0].result() == answers[1].result()
     assert [line.split()[1] for line in _said(tmp_path)] == ["venv", _PIP.split()[1]]
 
 

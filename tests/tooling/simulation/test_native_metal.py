@@ -48,9 +48,9 @@ def _run(*argv: str) -> None:
     assert done.ok, done.stderr[-4000:]
 
 
-def _asked(program: Path, scenario: str, timing: int | None = None, macos: str | None = None) -> Captured:
-    told = {"MPS_BUILD_TIMING": timing, "MPS_BUILD_MACOS": macos}
-    environ = {name: str(value) for name, value in told.items() if value is not None}
+def _ran(program: Path, scenario: str, timing: int | None = None, macos: str | None = None) -> Captured:
+    variables = {"MPS_BUILD_TIMING": timing, "MPS_BUILD_MACOS": macos}
+    environ = {name: str(value) for name, value in variables.items() if value is not None}
     return capture(Command(argv=(str(program), scenario), environ=environ), timeout_seconds=60)
 
 
@@ -59,7 +59,7 @@ def _asked(program: Path, scenario: str, timing: int | None = None, macos: str |
     [
         ("after_a_commit", "an encoder of a command buffer that was committed"),
         ("late_encoder", "an encoder is used after endEncoding"),
-        ("committed_twice", "a command buffer is committed twice"),
+        ("committed_again", "a command buffer is committed again"),
         ("open_encoder", "a command buffer is committed with an encoder that was not ended"),
         ("not_committed", "waitUntilCompleted of a command buffer that was not committed"),
         ("wrong_index", "index 31 of a buffer is not below 31"),
@@ -81,7 +81,7 @@ def _asked(program: Path, scenario: str, timing: int | None = None, macos: str |
     ],
 )
 def test_what_metal_refuses_is_an_error_that_says_what_was_wrong(program: Path, scenario: str, words: str) -> None:
-    said = _asked(program, scenario)
+    said = _ran(program, scenario)
 
     assert said.ok, said.stderr
     assert said.stdout.startswith("software Metal: ")
@@ -100,9 +100,9 @@ def test_what_metal_refuses_is_an_error_that_says_what_was_wrong(program: Path, 
 def test_what_a_macos_lacks_is_absent(program: Path, scenario: str, since: str, older: str, what: str) -> None:
     known = scenario != "newer_constant"  # what one can ask for
 
-    assert _asked(program, scenario, macos=since).stdout == "1\n" * known
+    assert _ran(program, scenario, macos=since).stdout == "1\n" * known
     refused = f"software Metal: {what} exists since macOS {since}, this answers as {older}\n"
-    assert _asked(program, scenario, macos=older).stdout == "0\n" * known + refused
+    assert _ran(program, scenario, macos=older).stdout == "0\n" * known + refused
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_what_a_macos_lacks_is_absent(program: Path, scenario: str, since: str, 
 )
 @pytest.mark.parametrize("timing", [None, 3])
 def test_what_metal_allows_works(program: Path, scenario: str, said: str, timing: int | None) -> None:
-    assert _asked(program, scenario, timing).stdout.strip() == said
+    assert _ran(program, scenario, timing).stdout.strip() == said
 
 
 @pytest.mark.parametrize("scenario", ["behind", "used_after_its_release"])
 def test_memory_behind_a_buffer_and_after_its_release_is_closed(program: Path, scenario: str) -> None:
-    answer = _asked(program, scenario)
+    answer = _ran(program, scenario)
 
     assert not answer.ok
     assert "software Metal: signal 11 (Segmentation fault), operator (none), selector (none)\n" in answer.stderr
@@ -142,7 +142,7 @@ def test_memory_behind_a_buffer_and_after_its_release_is_closed(program: Path, s
 
 
 def test_a_copy_to_freed_memory_of_the_cpu_changes_nothing_else_and_is_said(program: Path) -> None:
-    plain, drawn = (_asked(program, "written_late", timing) for timing in (None, 1))
+    plain, drawn = (_ran(program, "written_late", timing) for timing in (None, 1))
 
     assert plain.stdout == "4 3 0\n0\n"
     words = "copyFromBuffer writes to a tensor of the CPU that was freed before the copy ran (pytorch/pytorch#139550)"
@@ -151,42 +151,42 @@ def test_a_copy_to_freed_memory_of_the_cpu_changes_nothing_else_and_is_said(prog
 
 
 def test_a_copy_from_freed_memory_of_the_cpu_reads_the_canary(program: Path) -> None:
-    assert _asked(program, "read_late").stdout == "4 a5a5a5a5 0\n0\n"
+    assert _ran(program, "read_late").stdout == "4 a5a5a5a5 0\n0\n"
 
 
 def test_threads_run_in_rows_where_their_order_is_plain(program: Path) -> None:
-    assert _asked(program, "in_rows").stdout.strip() == "4 4 2 024681012141618"
-    drawn = {_asked(program, "in_rows", timing).stdout.strip() for timing in range(1, 7)}
+    assert _ran(program, "in_rows").stdout.strip() == "4 4 2 024681012141618"
+    drawn = {_ran(program, "in_rows", timing).stdout.strip() for timing in range(1, 7)}
     assert drawn == {"4 4 2 024681012141618", "024681012141618"}
 
 
 def test_the_thread_of_a_row_that_reaches_too_far_is_named(program: Path) -> None:
-    said = _asked(program, "outside_in_a_row").stdout
+    said = _ran(program, "outside_in_a_row").stdout
 
     assert "kernel doubled: it reads or writes outside of its buffers (thread 6, 0, 0; address" in said
 
 
 def test_nothing_runs_before_its_commit(program: Path) -> None:
-    before, _, waited = _asked(program, "runs_after_the_commit").stdout.split()
+    before, _, waited = _ran(program, "runs_after_the_commit").stdout.split()
 
     assert (before, waited) == ("21", "42")
 
 
 def test_a_drawn_timing_shows_what_does_not_wait(program: Path) -> None:
-    plain, one = (_asked(program, "unwaited", timing).stdout.strip() for timing in (None, 1))
+    plain, one = (_ran(program, "unwaited", timing).stdout.strip() for timing in (None, 1))
 
     assert plain.count("2") > one.count("2")  # on a busy machine some are late anyway
     assert one.count("1") > 6
 
 
 def test_a_drawn_timing_replays(program: Path) -> None:
-    one, again, other = (_asked(program, "order_of_threads", timing).stdout for timing in (1, 1, 2))
+    one, again, other = (_ran(program, "order_of_threads", timing).stdout for timing in (1, 1, 2))
 
     assert one == again != other
 
 
 def test_a_drawn_timing_changes_the_order_of_threads(program: Path) -> None:
-    plain, one = (_asked(program, "order_of_threads", timing).stdout.split() for timing in (None, 1))
+    plain, one = (_ran(program, "order_of_threads", timing).stdout.split() for timing in (None, 1))
 
     assert set(plain) == {"01234567"}
     assert len(set(one)) > 2 and all(sorted(each) == list("01234567") for each in one)

@@ -68,7 +68,7 @@ for name in (b"cumulativeSumWithTensor:axis:name:", b"topKWithSourceTensor:axis:
     print(library.objc_msgSend(graph, ask, library.sel_registerName(name)) & 255)
 """
 # What was wrong or missing once, each against the CPU.
-_MENDED = """
+_FIXED = """
 import torch
 from torch.nn import functional as F
 torch.manual_seed(0)
@@ -129,14 +129,14 @@ assert dir(library) == ["f"] and x.tolist() == [1, 1.5, 2, 2.5]
 # Threads of a row are one after another; no name of a kernel is taken, and ids may stand before its buffers.
 library = torch.mps._compile_shader('''
 kernel void count(uint2 at [[thread_position_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
-                  uint row [[thread_position_in_grid]], device float* x, device int* told) {
+                  uint row [[thread_position_in_grid]], device float* x, device int* seen) {
   x[row + 1] = x[row] + 1;
-  told[row] = at.x * 100 + lane;
+  seen[row] = at.x * 100 + lane;
 }''')
-x, told = torch.zeros(2001, device="mps"), torch.zeros(2000, dtype=torch.int, device="mps")
-library.count(x, told, threads=2000, group_size=48)
+x, seen = torch.zeros(2001, device="mps"), torch.zeros(2000, dtype=torch.int, device="mps")
+library.count(x, seen, threads=2000, group_size=48)
 assert x.tolist() == list(range(2001))
-assert told.tolist() == [i % 48 * 100 + i % 48 % 32 for i in range(2000)]
+assert seen.tolist() == [i % 48 * 100 + i % 48 % 32 for i in range(2000)]
 weights = torch.zeros(70_001, device="mps")
 weights[65_600] = 1
 assert torch.multinomial(weights, 9, replacement=True).cpu().eq(65_600).all()
@@ -145,7 +145,7 @@ zeros = torch.zeros(1, 1, 4, 4, dtype=torch.uint8, device="mps")  # padding is l
 _, places = torch.ops.aten.max_pool2d_with_indices(zeros, [2, 2], [2, 2], [1, 1])
 assert places.reshape(-1).tolist() == [0, 1, 3, 4, 5, 7, 12, 13, 15]
 """
-# What is refused is told by the operator that asks for it, and nothing of it is written.
+# What is refused names the operator that does it, and nothing of it is written.
 _REFUSED = """
 import torch
 shared = torch.zeros(1, device="mps").expand(4)
@@ -228,7 +228,7 @@ def _run(built: Built, text: str, folder: Path, *, macos: str = "15.2") -> Captu
 @pytest.mark.parametrize("macos", ["14.4", "15.2"])
 @pytest.mark.parametrize(
     "text",
-    [_OPERATORS, _TRAINING, _MENDED, _STORED, _NOT_SYNCHRONIZED],
+    [_OPERATORS, _TRAINING, _FIXED, _STORED, _NOT_SYNCHRONIZED],
     ids=["operators", "training", "fixed", "stored", "queue"],
 )
 def test_a_program_gets_what_the_cpu_gives(built: Built, tmp_path: Path, text: str, macos: str) -> None:

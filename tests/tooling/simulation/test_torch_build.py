@@ -19,7 +19,7 @@ from mps_build.simulation.session import choose_release
 
 
 def _tree(folder: Path, *, version: str = "2.9.0a0", submodules: bool = True) -> Path:
-    """Return a PyTorch tree, as far as it is asked for its facts."""
+    """Return a PyTorch tree, as far as its facts are read."""
     for name in ("aten/src/ATen/native/mps/operations", "aten/src/ATen/mps", "cmake"):
         (folder / name).mkdir(parents=True)
     (folder / "aten/src/ATen/native/native_functions.yaml").touch()

@@ -173,7 +173,7 @@ def _near(wanted: str, known: list[str]) -> str:
 
 
 def build_python(recipe: Recipe) -> str:
-    """Return the Python that a build makes a wheel for unless another is asked for."""
+    """Return the Python that a build makes a wheel for unless another is requested."""
     ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
     # The embedded source tries a toolchain: any Python will do, and ours is there.
     return ours if recipe.source.kind == "embedded" and ours in recipe.pythons else recipe.default_python

@@ -1,4 +1,4 @@
-"""What the fields of a recipe must say of each other; asked of the raw data, so that every fault shows at once."""
+"""What the fields of a recipe must say of each other; checked on the raw data, so that every fault shows at once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def cross_faults(data: Any) -> Iterator[Fault]:
     yield from _metal_faults(data)
     yield from _openmp_faults(data)
     yield from _environment_faults(data)
-    yield from _twice(data, "patches")
-    yield from _twice(data, "rehearsal_patches")
+    yield from _repeated(data, "patches")
+    yield from _repeated(data, "rehearsal_patches")
 
 
 def _pin_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
@@ -46,7 +46,7 @@ def _python_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
     pythons, default = data.get("pythons"), data.get("default_python")
     if isinstance(pythons, Sequence) and isinstance(default, str) and default not in pythons:
         yield ("default_python",), f"{default!r} is not among pythons"
-    yield from _twice(data, "pythons")
+    yield from _repeated(data, "pythons")
 
 
 def _target_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
@@ -102,7 +102,7 @@ def _environment_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
             continue
         name, value = variable.get("name"), variable.get("value")
         if name in seen:
-            yield ("environment", index, "name"), f"{name} is set twice"
+            yield ("environment", index, "name"), f"{name} is set two times"
         seen.add(name)
         if isinstance(target, str) and isinstance(value, str) and expected.get(str(name), value) != value:
             yield ("environment", index, "value"), f"{name} must be {expected[str(name)]!r}, by deployment_target"
@@ -112,12 +112,12 @@ def _environment_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
             yield ("environment", index, "value"), f"{name} holds `;` or a line end: CMake would split it (B44)"
 
 
-def _twice(data: Mapping[str, Any], key: str) -> Iterator[Fault]:
+def _repeated(data: Mapping[str, Any], key: str) -> Iterator[Fault]:
     values = data.get(key)
     if isinstance(values, Sequence) and not isinstance(values, str):
         for index, value in enumerate(values):
             if value in values[:index]:
-                yield (key, index), f"{value!r} is given twice"
+                yield (key, index), f"{value!r} is given two times"
 
 
 def _at(data: Any, *path: str) -> Any:

@@ -107,7 +107,7 @@ def written_schema(model: Mapping[str, Any], defaults: Mapping[str, Any]) -> dic
     definitions: dict[str, Any] = schema["$defs"]
     needed = schema.pop("required")
     parts = {key: name for key in defaults if (name := _definition(schema["properties"].get(key, {})))}
-    # What a part must say is asked of the file that must say it, no longer of the part wherever it stands.
+    # What a part must say is required of the file that must say it, no longer of the part wherever it stands.
     parts_need = {key: definitions[name].pop("required", []) for key, name in parts.items()}
     for name, needs in zip(parts.values(), parts_need.values(), strict=True):
         _still_ask(definitions, name, needs)

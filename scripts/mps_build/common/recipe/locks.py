@@ -82,11 +82,8 @@ def lock_of(recipe: Recipe, python: str) -> Lock:
 def for_python(text: str, python: str) -> str:
     r"""Return the lines of a lock that `python` installs, without markers, its notes on what is built there.
 
-    >>> both = 'a==1 ; python_version <= "3.9" \
-    --hash=sha256:00
-a==2 ; python_version >= "3.10" \
-    --hash=sha256:11
-'
+    >>> first = 'a==1 ; python_version <= "3.9" \\\n    --hash=sha256:00\n'
+    >>> both = first + 'a==2 ; python_version >= "3.10" \\\n    --hash=sha256:11\n'
     >>> print(for_python(both, "3.13t"), end="")
     a==2 \
         --hash=sha256:11

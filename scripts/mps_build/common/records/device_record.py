@@ -94,7 +94,7 @@ class Finding(RecordPart):
 
 
 class Estimate(RecordPart):
-    """What the run would take, as it was told before the first case: cases, graph keys, wall seconds."""
+    """What the run would take, as it was given before the first case: cases, graph keys, wall seconds."""
 
     cases: int
     keys: int
@@ -145,7 +145,7 @@ class KnownIssue(RecordPart):
 
 
 class Simulated(RecordPart):
-    """What a simulated device answered as: PyTorch's own MPS host code of this release, on a macOS that it was told.
+    """What a simulated device answered as: PyTorch's own MPS host code of this release, on a macOS that it was given.
 
     `source`: the user's tree that it is of, not Debian's. `torch`: what stands below, Debian's or one built from there.
     `official`: it was a macOS wheel itself, its own machine code.
@@ -222,7 +222,7 @@ class RecordHeader(RecordPart):
 class Record(RecordHeader):
     """One verification.
 
-    `unmet`: known issues whose cases were asked, and none failed as they say; of a whole run alone.
+    `unmet`: known issues whose cases were queried, and none failed as they say; of a whole run alone.
     """
 
     schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
@@ -283,7 +283,13 @@ def _with_known_issues(document: dict[str, Any]) -> dict[str, Any]:
             made.append(case)
             continue
         name, reason = str(why.get("id")), str(why.get("reason"))
-        row = {"id": name, "kind": str(why.get("letter")), "link": why.get("link"), "title": reason, "reason": reason}
+        row = {
+            "id": name,
+            "kind": str(why.get("letter")),
+            "link": why.get("link"),
+            "title": reason,
+            "reason": reason,
+        }
         rows[name] = {**row, "outcome": "fails"}
         counted[case["outcome"]] -= 1
         counted["known"] += 1

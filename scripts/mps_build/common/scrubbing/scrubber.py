@@ -114,7 +114,7 @@ _HOMES = re.compile(r"(?:/(?:Users|home)/|\b[A-Z]:\\{1,4}Users\\{1,4})([A-Za-z][
 _MOST_NAMES = 50
 _SUFFIX = re.compile(r"(?:\.(?:jsonl?|log|txt|md|xml|html|ya?ml|tar|gz|tgz|whl|cmake))+$")
 _SHORT = 2000
-# A list of texts as JSON, Python and Ruby print it. What may repeat is bounded, and no two parts can take one letter.
+# A list of texts as JSON, Python and Ruby print it. What may repeat is bounded; no two parts can take one character.
 _TEXT = r"\"(?:[^\"\\\n]|\\.){0,4000}\"|'(?:[^'\\\n]|\\.){0,4000}'"
 _STRING = re.compile(_TEXT)
 _LIST = re.compile(rf"[\[(]\s{{0,200}}(?:b?(?:{_TEXT})\s{{0,200}}(?:,\s{{0,200}}|(?=[\])]))){{2,400}}[\])]")
@@ -170,7 +170,7 @@ class Scrubber:
         return f"{stays}{REMOVED}"
 
     def _under(self, key: str, value: str) -> str:
-        if not key or self.identity is None:  # keys of secrets are known by then; those of names are not asked for
+        if not key or self.identity is None:  # keys of secrets are known by then; those of names are not requested
             return self.text(value)
         clean, head = self.text(f"{key}: {value}"), f"{key}: "
         return clean.removeprefix(head) if clean.startswith(head) else self.text(value)

@@ -15,7 +15,7 @@ class Rule(NamedTuple):
     A replaced place matches no more, or gives itself again: "nothing changes" proves that a text is clean.
 
     Attributes:
-        needs: words in small letters; a text that has none of them cannot match, and is not looked at further.
+        needs: words in lowercase characters; a text that has none of them cannot match, and is not looked at further.
     """
 
     kind: str
@@ -312,7 +312,7 @@ _WORD = re.compile(r"[\w-]{0,400}")
 
 @lru_cache(maxsize=1)
 def _detectors() -> tuple[Callable[[str], Iterable[str]], ...]:
-    """Return how each of its detectors reads a text; none is asked whether a secret is valid, which takes a network."""
+    """Return how each of its detectors reads a text; none checks whether a secret is valid, which takes a network."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
     classes: Mapping[str, type] = get_mapping_from_secret_type_to_class()

@@ -160,12 +160,12 @@ _NOTHING = "No matching distribution found"
 
 
 class NoSuchWheel(UsageError):
-    """The index has no wheel of the requirement for the Python that was asked for."""
+    """The index has no wheel of the requirement for the Python that was requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedWheel:
-    """A downloaded wheel; `from_cache` tells that nothing was asked of the network."""
+    """A downloaded wheel; `from_cache` tells that nothing was requested of the network."""
 
     path: Path
     from_cache: bool
@@ -202,7 +202,7 @@ def fetch_wheel(
 
     Args:
         python: `3.12` or `3.14t`.
-        cache: where wheels are kept; an exact version is asked of the network only once, while its hash holds.
+        cache: where wheels are kept; an exact version is requested of the network only once, while its hash holds.
         limits: `EXECUTED` where the wheel, or a part of it, will run.
 
     Raises:
@@ -228,9 +228,9 @@ def fetch_wheel(
         reporter.done()
         if path is not None:
             return FetchedWheel(path=path, from_cache=False)
-    asked = f"Python {python}" if python else f"any Python from {PYTHONS[-1]} to {PYTHONS[0]}"
+    requested = f"Python {python}" if python else f"any Python from {PYTHONS[-1]} to {PYTHONS[0]}"
     raise NoSuchWheel(
-        f"no macOS arm64 wheel of {wanted} for {asked}",
+        f"no macOS arm64 wheel of {wanted} for {requested}",
         hint=f"`pip index versions {wanted.name}` lists the versions; pip's output is in {log}",
     )
 

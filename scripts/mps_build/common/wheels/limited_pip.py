@@ -135,8 +135,8 @@ def _decode(response: http.client.HTTPResponse, host: str, most: int) -> None:
     if encoding == "identity" or response.fp is None:
         return
     if encoding not in ("gzip", "x-gzip", "deflate"):
-        name = "".join(letter for letter in encoding[:40] if letter.isprintable())
-        raise Refused(f"{host} answers in an encoding that was not asked for: {name}")
+        name = "".join(character for character in encoding[:40] if character.isprintable())
+        raise Refused(f"{host} answers in an encoding that was not requested: {name}")
     packed = response.read()
     wide = zlib.MAX_WBITS + 16 if encoding != "deflate" else zlib.MAX_WBITS
     try:
@@ -189,20 +189,22 @@ def _print(link: Any, needs_hash: bool) -> None:
     host = f"{address.hostname}:{address.port}" if address.port else str(address.hostname)
     hashes = dict(getattr(link, "_hashes", None) or ({link.hash_name: link.hash} if link.hash_name else {}))
     kind = next((name for name in _STRONG if hashes.get(name)), None)
-    file = "".join(letter if letter.isprintable() and letter != " " else "?" for letter in str(link.filename)[:200])
-    told = {"file": file, "host": host, "hash": f"{kind}:{hashes[kind]}" if kind else None, "weak": sorted(hashes)}
-    print(f"{FETCH}{json.dumps(told)}", file=sys.stderr, flush=True)
+    file = "".join(
+        character if character.isprintable() and character != " " else "?" for character in str(link.filename)[:200]
+    )
+    reported = {"file": file, "host": host, "hash": f"{kind}:{hashes[kind]}" if kind else None, "weak": sorted(hashes)}
+    print(f"{FETCH}{json.dumps(reported)}", file=sys.stderr, flush=True)
     if needs_hash and kind is None:
         only = f", only its {' and '.join(sorted(hashes))}" if hashes else ""
         raise Refused(f"{host} gives no sha256 of {file}{only}: it would run unchecked")
 
 
 def _pause(response: http.client.HTTPResponse, host: str, wait: float) -> None:
-    asked = response.headers.get("Retry-After")
-    if asked is None or response.status < 400:
+    requested = response.headers.get("Retry-After")
+    if requested is None or response.status < 400:
         return
-    seconds = _seconds(asked)
-    shown = "".join(letter for letter in asked[:40] if letter.isprintable())
+    seconds = _seconds(requested)
+    shown = "".join(character for character in requested[:40] if character.isprintable())
     why = f"{host} answers {response.status} and asks for a pause of {seconds:.0f} s (Retry-After: {shown})"
     if seconds > wait:
         raise Refused(f"{why}; the longest pause taken is {wait:.0f} s")
@@ -212,12 +214,12 @@ def _pause(response: http.client.HTTPResponse, host: str, wait: float) -> None:
         del response.headers["Retry-After"]  # a word that is no time: pip takes it for a fault of its own
 
 
-def _seconds(asked: str) -> float:
+def _seconds(requested: str) -> float:
     """Return the seconds that a Retry-After stands for: a number, or a date; 0 for anything else."""
-    if asked.strip().isdigit():
-        return float(asked.strip()[:12])
+    if requested.strip().isdigit():
+        return float(requested.strip()[:12])
     try:
-        return max(email.utils.parsedate_to_datetime(asked).timestamp() - time.time(), 0.0)
+        return max(email.utils.parsedate_to_datetime(requested).timestamp() - time.time(), 0.0)
     except (TypeError, ValueError, IndexError, OverflowError):
         return 0.0
 
@@ -259,7 +261,7 @@ def main(words: list[str]) -> None:
 
 
 def _sizes(addresses: list[str]) -> list[int | None]:
-    """Return the length of each file, asked as pip would: with its certificates, proxies and names."""
+    """Return the length of each file, queried as pip would: with its certificates, proxies and names."""
     from pip._internal.commands import create_command
 
     command: Any = create_command("download")
@@ -279,7 +281,7 @@ def _size(address: str, session: Any) -> int | None:
             return os.path.getsize(urllib.request.url2pathname(parts.path))
         answer = session.head(address, allow_redirects=True, timeout=15)
         return int(answer.headers["Content-Length"]) if answer.ok else None
-    except Exception:  # whatever it is: the file is not asked for here
+    except Exception:  # whatever it is: the file is not requested here
         return None
 
 

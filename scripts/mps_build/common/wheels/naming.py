@@ -65,7 +65,7 @@ def expand_tag(tag: str) -> frozenset[str]:
 
 
 def count_tags(tag: str) -> int:
-    """Return how many plain tags a compressed one stands for, twice named ones counted twice: 80 kB can mean 10**13.
+    """Return how many plain tags a compressed one stands for, with repetitions: 80 kB can mean 10**13.
 
     >>> count_tags("py2.py3-none-any")
     2

@@ -42,7 +42,7 @@ class Limits:
     """What a package server may ask of us.
 
     Attributes:
-        pause_seconds: the longest pause taken between two tries; a server that asks for more (Retry-After) is told of.
+        pause_seconds: the longest pause taken between two tries; a server that asks for more (Retry-After) is reported.
         window_seconds: over so long a wait for one answer, `least_rate` bytes a second must come.
         page_bytes: of one page of an index, or a file's metadata.
         body_bytes: of one file; torch for CUDA has 1 GB.
@@ -62,7 +62,7 @@ class Limits:
 LIMITS = Limits()
 # Of what will run: what the index's owner did not put there is not fetched.
 EXECUTED = replace(LIMITS, needs_hash=True)
-# Of a call whose output is read at its end: a longer pause could not be told while it is taken.
+# Of a call whose output is read at its end: a longer pause could not be reported while it is taken.
 QUESTION = replace(LIMITS, pause_seconds=5.0)
 
 
@@ -124,9 +124,14 @@ def run_pip(
 
     def watch(line: str) -> None:
         if line.startswith(FETCH):
-            told = parse_json(line.removeprefix(FETCH))
+            reported = parse_json(line.removeprefix(FETCH))
             found.append(
-                Fetched(file=told["file"], host=told["host"], hash=told["hash"], weak=tuple(map(str, told["weak"])))
+                Fetched(
+                    file=reported["file"],
+                    host=reported["host"],
+                    hash=reported["hash"],
+                    weak=tuple(map(str, reported["weak"])),
+                )
             )
             if every or found[-1].hash is None:
                 tell(found[-1].words)
@@ -219,7 +224,7 @@ def nightly_index(given: str | None, environ: Mapping[str, str]) -> str | None:
 def index_variables(index: str | None) -> dict[str, str]:
     """Return pip's variables with which it finds a nightly, and what the nightly requires in the usual index.
 
-    The nightly itself is asked for by its exact version, so that the second index puts nothing else in its place.
+    The nightly itself is requested by its exact version, so that the second index puts nothing else in its place.
     """
     arguments = index_arguments(index)
     if not arguments:
@@ -239,17 +244,17 @@ def newest_nightly(
 
     Raises:
         UsageError: the index has no pre-release for any of them.
-        SourceError: the index cannot be asked.
+        SourceError: the index cannot be queried.
     """
-    asked = []
+    queried = []
     for python in pythons:
-        asked.append(python)
+        queried.append(python)
         versions = [each for each in _versions(name, pip, python, platform, index) if each.is_prerelease]
         if versions:
             return max(versions), python
     where = index or "the index of pip's settings"
     raise UsageError(
-        f"{where} has no pre-release of {name} for Python {', '.join(asked)}",
+        f"{where} has no pre-release of {name} for Python {', '.join(queried)}",
         hint=f"give the index of nightlies with --index ADDRESS, or in {VARIABLE}",
     )
 

@@ -119,7 +119,7 @@ def _check_directory(file: IO[bytes]) -> None:
 # What may lie beside a wheel, by what is put after its whole name.
 BESIDE = (".receipt.json", ".sigstore.json", ".provenance", ".publish.attestation")
 # https://packaging.python.org/en/latest/specifications/binary-distribution-format/#file-name-convention
-# Pages and terminals show such a name as it is: no letter steers what is read, and none is invisible.
+# Pages and terminals show such a name as it is: no character steers what is read, and none is invisible.
 _NAME = re.compile(r"[A-Za-z0-9._+!-]+")
 # The bill of materials, taken out of the wheel.
 BILL = ".cdx.json"
@@ -206,7 +206,7 @@ def read_wheel(path: Path, *, follow: bool = True) -> WheelFile:
     """
     if not _NAME.fullmatch(path.name):
         raise UsageError(
-            f"{path.name!a}: a wheel's name has ASCII letters, digits and . _ + ! - alone",
+            f"{path.name!a}: a wheel's name has ASCII characters, digits and . _ + ! - alone",
             hint="build it again, or give it the name that its METADATA says",
         )
     try:
@@ -226,7 +226,7 @@ def read_wheel(path: Path, *, follow: bool = True) -> WheelFile:
     for field in ("Requires-Dist", "Requires-Python"):
         for text in headers.get_all(field, []):
             if not (text.isascii() and "".join(text.split()).isprintable()):
-                raise UsageError(f"{path.name}: {field} has letters that it cannot have: {text!a}")
+                raise UsageError(f"{path.name}: {field} has characters that it cannot have: {text!a}")
     try:
         requirements = tuple(map(Requirement, headers.get_all("Requires-Dist", [])))
     except InvalidRequirement as error:
@@ -306,7 +306,7 @@ class MatchedSet:
 
     @property
     def id(self) -> str:
-        """The name of its folder: letters that need no escape in an address."""
+        """The name of its folder: characters that need no escape in an address."""
         return f"torch-{str(self.torch.version).replace('+', '-')}-{self.torch.interpreter}"
 
     @property

@@ -31,7 +31,7 @@ _X86_ONLY = ("machdep.cpu.features", "machdep.cpu.family", "machdep.cpu.feature_
 
 
 def parse_sysctl(answer: Answer, call: Call) -> Facts:
-    """Read `sysctl`, with names or (`-n`) values alone, in the order in which they were asked.
+    """Read `sysctl`, with names or (`-n`) values alone, in the order in which they were queried.
 
     An unknown name is an answer: that key does not exist on this system.
     """
@@ -271,7 +271,7 @@ def parse_displays(answer: Answer, *, as_document: bool = False) -> Facts:
     off, and what is left is not the whole truth.
 
     Args:
-        as_document: JSON or XML was asked for, which is never empty.
+        as_document: JSON or XML was requested, which is never empty.
     """
     if '"SPDisplaysDataType"' in answer.stdout or '"_name"' in answer.stdout:
         return _parse_json(answer)

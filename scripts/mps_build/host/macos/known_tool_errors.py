@@ -55,8 +55,8 @@ class _Table(_Declared):
     @model_validator(mode="after")
     def _hangs_together(self) -> _Table:
         ids = [error.id for error in self.errors]
-        if twice := sorted({name for name in ids if ids.count(name) > 1}):
-            raise ValueError(f"two rows of one id: {', '.join(twice)}")
+        if repeated := sorted({name for name in ids if ids.count(name) > 1}):
+            raise ValueError(f"two rows of one id: {', '.join(repeated)}")
         named = {name for error in self.errors for name in _MACRO.findall(error.fix or "")}
         if unknown := sorted(named - set(self.commands)):
             raise ValueError(f"no such command: {', '.join(unknown)}")

@@ -59,7 +59,7 @@ def _answers(answer: Answer, calls: Sequence[Call]) -> Facts:
     return {key: value for key, value in merged.items() if value is not None or key in _SAID_TO_BE_NOTHING}
 
 
-# Facts whose "nothing" is an answer: asked for, and the line is not there.
+# Facts whose "nothing" is an answer: requested, and the line is not there.
 _SAID_TO_BE_NOTHING = frozenset(
     {"value", "usable", "cpu_speed_limit", "battery_percent", "session", "gpu_cores", "git", "ccache", "sccache"}
 )
@@ -70,8 +70,8 @@ _DEVELOPER_TOOLS = frozenset(
 
 def _failed_silently(answer: Answer, calls: Sequence[Call], facts: Facts) -> bool:
     """Say whether a developer tool failed for a reason that we do not know: then what it printed is not an answer."""
-    asked = any(call.program in _DEVELOPER_TOOLS for call in calls)
-    return asked and answer.exit not in (0, None, 141) and "done" not in facts
+    requested = any(call.program in _DEVELOPER_TOOLS for call in calls)
+    return requested and answer.exit not in (0, None, 141) and "done" not in facts
 
 
 def _is_document(calls: Sequence[Call]) -> bool:

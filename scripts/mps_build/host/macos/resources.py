@@ -26,10 +26,10 @@ def bytes_of(text: str) -> int | None:
 
 
 def parse_df(answer: Answer, *, listing: bool = True) -> Facts:
-    """Return what is free on the Data volume where it is listed, else on `/` (or on the one volume asked for).
+    """Return what is free on the Data volume where it is listed, else on `/` (or on the one volume requested).
 
     Args:
-        listing: no volume was asked for by name, so that all must be there.
+        listing: no volume was requested by name, so that all must be there.
     """
     header = re.search(r"^\s*Filesystem\s+(\S+)\s.*\bMounted on", answer.stdout, re.MULTILINE)
     if not header:

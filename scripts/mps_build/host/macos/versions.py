@@ -42,9 +42,9 @@ def parse_sw_vers_value(answer: Answer, option: str) -> Facts:
 
 
 def is_beta_build(build: str) -> bool:
-    """Say whether a build of Xcode is a pre-release: four figures from 5000 up, and a small letter.
+    """Say whether a build of Xcode is a pre-release: four figures from 5000 up, and a lowercase character.
 
-    A small letter alone is none: 13F17a, 14E300c, 15C500b were released. Every build of the
+    A lowercase character alone is none: 13F17a, 14E300c, 15C500b were released. Every build of the
     specimens follows this but one (xcode.is_seed has it).
 
     >>> is_beta_build("25A5279m"), is_beta_build("17A5305f"), is_beta_build("15C500b")
@@ -54,7 +54,7 @@ def is_beta_build(build: str) -> bool:
 
 
 def is_beta_macos(build: str) -> bool:
-    """Say whether a build of macOS is a pre-release: it ends in a small letter.
+    """Say whether a build of macOS is a pre-release: it ends in a lowercase character.
 
     The six figures of a rapid security response end in one too, and are a release.
 
@@ -95,7 +95,7 @@ def macos_major_of_darwin(darwin: str) -> int:
 
 
 def parse_uname(answer: Answer) -> Facts:
-    """Read `uname -a` or `-v`: the kernel names the machine, the last word the process that asked."""
+    """Read `uname -a` or `-v`: the kernel names the machine, the last word the process that runs it."""
     text = answer.stdout
     facts: Facts = {}
     darwin = first(r"Darwin Kernel Version (\d+(?:\.\d+)+)", text)

@@ -165,7 +165,7 @@ def parse_found_tool(answer: Answer) -> Facts:
 
 
 def whereabouts(path: str) -> Facts:
-    """Tell where a Metal compiler lies; the mount's last letters change, its number does not."""
+    """Tell where a Metal compiler lies; the mount's last characters change, its number does not."""
     if version := first(r"/com\.apple\.MobileAsset\.MetalToolchain-v(\d+(?:\.\d+)*)\.", path):
         return {"where": "cryptex", "mount_version": version}
     if "/DVTDownloads/" in path:

@@ -1,1 +1,1 @@
-"""The declared commands that a host is asked, and what their answers say."""
+"""The declared commands that a host is queried, and what their answers say."""

@@ -75,7 +75,7 @@ class LiveProber:
                 self._answers[argv_key(probe.argv)] = answer
 
     def answers(self) -> tuple[Answered, ...]:
-        """Return all answers so far, in the order in which they were asked."""
+        """Return all answers so far, in the order in which they were queried."""
         return tuple((answer, {}) for answer in self._answers.values())
 
     def _capture(self, probe: Probe) -> Captured:
@@ -98,7 +98,7 @@ class RecordingProber(LiveProber):
 
 
 class RecordedProber:
-    """Answers from a recording: what was not asked then stays not recorded."""
+    """Answers from a recording: what was not queried then stays not recorded."""
 
     def __init__(self, recording: Recording | Path) -> None:
         self.recording = load_recording(recording) if isinstance(recording, Path) else recording
@@ -117,7 +117,7 @@ class RecordedProber:
         return ()
 
     def ask(self, probes: Iterable[Probe]) -> None:
-        """Nothing more can be asked of a recording."""
+        """Nothing more can be requested of a recording."""
 
     def answers(self) -> tuple[Answered, ...]:
         """Return the recorded answers, with the facts that the recording states itself."""
@@ -166,6 +166,6 @@ def observations(prober: Prober) -> tuple[Observation, ...]:
 def values(rows: tuple[Observation, ...], key: str, *programs: str) -> Iterator[Any]:
     """Yield each value that an answer gives for a key, of certain programs if named."""
     for row in rows:
-        asked = not programs or any(call.program in programs for call in row.calls)
-        if asked and row.facts.get(key) is not None:
+        requested = not programs or any(call.program in programs for call in row.calls)
+        if requested and row.facts.get(key) is not None:
             yield row.facts[key]

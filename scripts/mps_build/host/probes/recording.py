@@ -26,7 +26,7 @@ _HOW = "a recording is made on a Mac by: nox -s doctor -- --record FILE"
 class RecordedProbe(BaseModel):
     """One command and what it answered; `env` are variables that were set for it, `exit` null is not known.
 
-    `timed_out`: it did not answer, which says nothing of what it was asked about.
+    `timed_out`: it did not answer, which says nothing of what it was queried about.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -60,7 +60,7 @@ def load_recording(path: Path) -> Recording:
 
     Raises:
         UsageError: there is no such file, it is too long, no UTF-8, no JSON, of a newer
-            schema, not of a recording's form, or holds a probe twice.
+            schema, not of a recording's form, or holds a probe two times.
     """
     return recording_of(load_document(path), name=str(path))
 
@@ -105,8 +105,10 @@ def recording_of(document: Any, *, name: str) -> Recording:
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10]]
         raise UsageError(f"{name}: is not a recording:\n  " + "\n  ".join(faults)) from error
-    if twice := _twice(probe.words() for probe in recording.probes):
-        raise UsageError(f"{name}: holds a probe twice: {' '.join(twice)}", hint="delete the wrong one of the two")
+    if repeated := _repeated(probe.words() for probe in recording.probes):
+        raise UsageError(
+            f"{name}: holds a probe two times: {' '.join(repeated)}", hint="delete the wrong one of the two"
+        )
     return recording
 
 
@@ -126,7 +128,7 @@ def recording_document(answers: Iterable[Captured], *, recorded_on: str, tool: s
     }
 
 
-def _twice(rows: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
+def _repeated(rows: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
     seen: set[tuple[str, ...]] = set()
     for row in rows:
         if row in seen:

@@ -31,7 +31,7 @@ _DARWIN, _LINUX = ("Darwin",), ("Linux",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One command, and what it is for. `standard` ones are asked each time, the others only for a recording.
+    """One command, and what it is for. `standard` ones are queried each time, the others only for a recording.
 
     What `decides` is an input of configure: without an answer nothing is built.
     """
@@ -253,7 +253,7 @@ def probes_for(system: str, *, everything: bool = False) -> tuple[Probe, ...]:
 
 
 def probes_of_xcodes(paths: Iterable[str]) -> tuple[Probe, ...]:
-    """Return what each further Xcode is asked of itself, chosen by DEVELOPER_DIR for that one call alone."""
+    """Return what each further Xcode says of itself, chosen by DEVELOPER_DIR for that one call alone."""
     return tuple(_under(path, "xcode", "xcodebuild", "-version", seconds=10.0) for path in paths)
 
 

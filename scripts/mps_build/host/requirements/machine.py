@@ -233,11 +233,11 @@ def _thermal(host: Host) -> Iterator[Finding]:
     elif False in throttled:
         yield Finding(id="thermal", level="ok", what=what, found="not throttled", wanted=wanted)
     elif "unknown" in throttled:
-        # On Apple silicon pmset says so of every healthy Mac; it is worth a warning only where nothing else was asked.
-        asked_more = any(call.program == "notifyutil" for row in host.observations for call in row.calls)
+        # On Apple silicon pmset says so of every healthy Mac; it is worth a warning only where nothing else was read.
+        more_is_known = any(call.program == "notifyutil" for row in host.observations for call in row.calls)
         yield Finding(
             id="thermal_unknown",
-            level="note" if asked_more else "warning",
+            level="note" if more_is_known else "warning",
             what=what,
             found="pmset has no record (on Apple silicon it never has)",
             wanted=wanted,

@@ -2,7 +2,7 @@
 
 from .device_texts import DeviceText, classify_device_text
 from .diagnosis import Triage, explain
-from .judging import Explained, WrittenBy, judge, render, render_device_text
+from .judging import Explained, WrittenBy, judge, render, render_causes, render_device_text
 
 __all__ = [
     "DeviceText",
@@ -13,5 +13,6 @@ __all__ = [
     "explain",
     "judge",
     "render",
+    "render_causes",
     "render_device_text",
 ]

@@ -78,7 +78,7 @@ _MACOS = re.compile(
     r"\b(?:ProductVersion: ?|OS: macOS |macOS: |macOS-(?=[\d.]{1,15}-(?:arm64|x86_64)))(\d{1,2}(?:\.\d{1,3}){0,3})"
 )
 _TORCH = re.compile(r"\bPyTorch version: (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)|\btorch==(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)")
-# What a program that was linked to an old SDK is told, whatever the macOS is.
+# What a program that was linked to an old SDK is given, whatever the macOS is.
 _COMPATIBILITY = "10.16"
 
 
@@ -211,8 +211,8 @@ def classify_device_text(
         category = category if rule else "noise"
     detail = _details(rule, prose) if rule else {}
     printed = read_printed(prose) if category in _OF_A_HOST else Printed()
-    told = {"macos": printed.macos, "torch": printed.torch}
-    host = {**{name: value for name, value in told.items() if value}, **host}
+    stated = {"macos": printed.macos, "torch": printed.torch}
+    host = {**{name: value for name, value in stated.items() if value}, **host}
     category, detail = _refine(table, category, detail, prose=prose, host=host)
     category, detail = _by_architecture(category, detail, printed, host)
     origin = _origin(table, prose, text)
@@ -386,9 +386,9 @@ def _unavailable(detail: dict[str, Detail], host: Mapping[str, Any]) -> tuple[st
 
 def _could_not_run(prose: str) -> str:
     """Tell a build without MPS kernels (MPS is in the list of back ends) from a missing operator."""
-    asked = re.search(r"with arguments from the \\?'(\w+)", prose)
+    requested = re.search(r"with arguments from the \\?'(\w+)", prose)
     listed = re.search(r"only available for these backends: \[([^\]]*)(\]?)", prose)
-    if listed and asked and re.search(rf"\b{asked[1]}\b", listed[1]):
+    if listed and requested and re.search(rf"\b{requested[1]}\b", listed[1]):
         return "not_built"
     return "unsupported_op" if listed and listed[2] else "unknown"
 

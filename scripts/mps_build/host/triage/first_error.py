@@ -79,20 +79,20 @@ def _first(lines: Sequence[Line], *, start: int) -> int | None:
     frame = next((i for i in range(start, len(lines)) if _is_frame(lines[i].text)), None)
     if frame is not None and (strong is None or frame < strong):
         spoken = _last_words(lines, frame, start=start) if not words.ANNOUNCES.search(lines[frame].text) else None
-        if spoken is not None and words.ASKED_ONLY.search(lines[spoken].text):
+        if spoken is not None and words.PROBED_ONLY.search(lines[spoken].text):
             spoken = None
         if spoken is not None and (strong is None or words.COMPLAINT.match(lines[spoken].text)):
             return spoken
     if strong is not None:
         return strong
     if frame is None:
-        return next((i for i in range(start, len(lines)) if _complains(lines[i].text)), _asked(lines, start))
+        return next((i for i in range(start, len(lines)) if _complains(lines[i].text)), _requested(lines, start))
     below = _words_below(lines, frame)
     if below is not None:
         return below
     concluded = next((i for i in range(frame, len(lines)) if _concludes(lines[i].text)), None)
     spoken = None if concluded is None else _last_words(lines, concluded, start=start)
-    if spoken is not None and words.ASKED_ONLY.search(lines[spoken].text):
+    if spoken is not None and words.PROBED_ONLY.search(lines[spoken].text):
         spoken = None
     return spoken if spoken is not None else _telling_frame(lines, start)
 
@@ -111,13 +111,13 @@ def _strong(lines: Sequence[Line], *, start: int, end: int) -> int | None:
             raised_by = _raised(lines, index)
         if index == raised_by and not words.FRAME.search(text[:_TELLING]):
             return index
-        if says_what_failed(text) and not words.ASKED_ONLY.search(text):
+        if says_what_failed(text) and not words.PROBED_ONLY.search(text):
             return index
     return None
 
 
-def _asked(lines: Sequence[Line], start: int) -> int | None:
-    return next((i for i in range(start, len(lines)) if words.ASKED_ONLY.search(lines[i].text)), None)
+def _requested(lines: Sequence[Line], start: int) -> int | None:
+    return next((i for i in range(start, len(lines)) if words.PROBED_ONLY.search(lines[i].text)), None)
 
 
 def _raised(lines: Sequence[Line], head: int) -> int:

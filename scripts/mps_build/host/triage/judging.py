@@ -13,7 +13,7 @@ from mps_build.common.logs.text import clean_line
 
 from .device_texts import DeviceText, classify_device_text
 from .diagnosis import Triage, explain
-from .rules import load_catalogue
+from .rules import CAUSES, Cause, load_catalogue, neighbours, parts_of
 
 _BUILD_LINE = re.compile(
     r"""^\s*(?:\[\s*\d+(?:/\d+|%)[^\]]*\]\ | --\  | CMake\ | ninja:\ | FAILED:\ | make(?:\[\d+\])?:\  | ld:\s
@@ -41,7 +41,7 @@ class WrittenBy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """The cause in a log; and what the text says of a device, None where nobody asked and it says nothing."""
+    """The cause in a log; and what the text says of a device, None where nobody queried and it says nothing."""
 
     log: Triage
     device: DeviceText | None
@@ -93,7 +93,7 @@ def render(triage: Triage, *, explained: bool = False) -> tuple[str, ...]:
     """Return the lines to print under the last lines of a log.
 
     Args:
-        explained: what it means is told elsewhere, by the category of a device's text; no word of an unknown cause.
+        explained: what it means is reported elsewhere, by the category of a device's text; no word of an unknown cause.
     """
     lines: list[str] = []
     if triage.cause:
@@ -129,3 +129,26 @@ def render_device_text(text: DeviceText) -> tuple[str, ...]:
         lines.append("  " + ", ".join(f"{name}: {value}" for name, value in text.detail.items()))
     lines.append(f"  what to do: {text.advice}")
     return tuple(lines)
+
+
+def render_causes(words: str = "") -> tuple[str, ...]:
+    """Return the known causes by where a build fails; given an id or words, those that have all of them, explained."""
+    known = load_catalogue()
+    rows = {row.id: row for row in known.causes}
+    if not words.strip():
+        lines = []
+        for part, ids in parts_of(CAUSES.read_text(encoding="utf-8")).items():
+            lines += ["", part, *(f"  {name:<5} {rows[name].title}" for name in ids)]
+        return tuple(lines[1:])
+    near, lines = neighbours(known), []
+    for row in known.causes:
+        if words.strip().lower() == row.id.lower() or _holds(row, words):
+            lines += ["", f"{row.id}: {row.title}", f"  why:  {row.cause}", f"  fix:  {row.fix}", f"  link: {row.link}"]
+            lines += [f"  near: {each.cause}: {rows[each.cause].title}" for each in near[row.id]]
+    return tuple(lines[1:])
+
+
+def _holds(row: Cause, words: str) -> bool:
+    patterns = (part for matcher in row.any for part in matcher.all)
+    text = " ".join((row.title, row.cause, row.fix, *patterns)).lower()
+    return all(word in text for word in words.lower().split())

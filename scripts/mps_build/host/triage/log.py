@@ -156,7 +156,7 @@ class Log:
                 yield match
 
 
-@lru_cache(maxsize=1)  # its cause and its category are both asked of one text
+@lru_cache(maxsize=1)  # its cause and its category are both requested of one text
 def read_log(text: str) -> Log:
     """Return a log ready for matching; of a huge one what stands at its ends and around trouble."""
     lines = meant_lines(thin_text(text))

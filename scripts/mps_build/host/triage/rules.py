@@ -116,9 +116,9 @@ class Catalogue(_Declared):
     @model_validator(mode="after")
     def _hangs_together(self) -> Catalogue:
         ids = [cause.id for cause in self.causes]
-        twice = sorted({name for name in ids if ids.count(name) > 1})
-        if twice:
-            raise ValueError(f"two rows of one id: {', '.join(twice)}")
+        repeated = sorted({name for name in ids if ids.count(name) > 1})
+        if repeated:
+            raise ValueError(f"two rows of one id: {', '.join(repeated)}")
         named = {name for cause in self.causes for name in (*cause.explains, *cause.rivals) if _ID.fullmatch(name)}
         if unknown := sorted(named - {*ids, *(note.id for note in self.notes)}):
             raise ValueError(f"no such cause: {', '.join(unknown)}")
@@ -176,13 +176,29 @@ def load_catalogue(path: Path = CAUSES) -> Catalogue:
     return strict_yaml.load(path, Catalogue)
 
 
-# What patterns are made of, beside words; a class that begins a word (`[Ss]ymbol`) stands for its first letter.
+# What patterns are made of, beside words; a class that begins a word (`[Ss]ymbol`) stands for its first character.
 _EITHER_CASE = re.compile(r"\[([A-Za-z])[A-Za-z]\]")
 _NOT_WORDS = re.compile(
     r"\(\?(?:[:=!]|<[=!]|[aiLmsux]{1,4}[:)])|\\[A-Za-z]|\[[^\]]*\]|\{\d+,?\d*\}|<(?:block|near|far)>"
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]{3,}")
 _LEAST = 0.05
+
+
+def parts_of(text: str) -> dict[str, list[str]]:
+    """Return the ids of each part of causes.yaml: a comment of dashes begins one.
+
+    >>> parts_of("  # ------ CMake\\n  - id: N1\\n  - id: N2\\n  # --- Metal\\n  - id: B3\\n")
+    {'CMake': ['N1', 'N2'], 'Metal': ['B3']}
+    """
+    found: dict[str, list[str]] = {}
+    ids: list[str] = []
+    for part, name in re.findall(r"^ +(?:# -{3,} (.+)|- id: (\S+))$", text, re.MULTILINE):
+        if part:
+            ids = found.setdefault(part if "_" in part else f"{part[0].upper()}{part[1:]}", [])
+        else:
+            ids.append(name.strip('"'))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

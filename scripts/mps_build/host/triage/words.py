@@ -149,7 +149,7 @@ INNOCENT = re.compile(
     re.VERBOSE,
 )
 # A question that build scripts ask and can do without (setup.py asks git for a commit, in a tarball too).
-ASKED_ONLY = re.compile(r"fatal: not a git repository|fatal: No names found|fatal: no tag exactly matches")
+PROBED_ONLY = re.compile(r"fatal: not a git repository|fatal: No names found|fatal: no tag exactly matches")
 SUCCESS = re.compile(
     r"""^\s{0,200}(?:
       Successfully\ (?:built|installed|created|uploaded)\b

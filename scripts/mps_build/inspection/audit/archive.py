@@ -65,12 +65,12 @@ def file_key(name: str) -> str:
 def _are_plain(names: Sequence[str]) -> bool:
     """Tell at once that nothing is wrong with 13 000 names."""
     text = "\n" + "\n".join(names) + "\n"
-    # What is not ASCII is seldom, and takes the slow way: case, normalisation and invisible letters.
+    # What is not ASCII is seldom, and takes the slow way: case, normalisation and invisible characters.
     if not text.isascii() or any(odd in text for odd in _ODD) or not "".join(names).isprintable():
         return False
     if any(len(name) > MOST_PART_BYTES for name in names):
         return False
-    # `/` is put below every other letter, so that what lies in a folder stands right behind the folder's own name.
+    # `/` is put below every other character, so that what lies in a folder stands right behind the folder's own name.
     ordered = sorted(text[1:-1].lower().replace("/", "\0").split("\n"))
     return not any(
         after.startswith(before) and after[len(before) :][:1] in ("", "\0") for before, after in pairwise(ordered)
@@ -83,7 +83,7 @@ def _faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     for name in names:
         key = file_key(name.rstrip("/"))
         if name in seen:
-            yield "Z1", name, "is there twice"
+            yield "Z1", name, "is there two times"
         elif key in by_key:
             yield (
                 "Z1",
@@ -94,7 +94,7 @@ def _faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         by_key[key] = name
         if not _PLAIN.fullmatch(name):
             yield "Z2", name, "is not a plain path inside the wheel"
-        elif odd := _odd_letter(name):
+        elif odd := _odd_character(name):
             yield "Z2", name, f"has {odd} in its name, which shows nothing or turns the text round"
         elif any(len(part.encode("utf-8", "replace")) > MOST_PART_BYTES for part in name.split("/")):
             yield "Z2", name, f"has a part of more than {MOST_PART_BYTES} bytes, which no file system of macOS takes"
@@ -104,9 +104,9 @@ def _faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
             yield "Z1", placed[before], "is a file and a folder"
 
 
-def _odd_letter(name: str) -> str | None:
-    """Return the first letter that shows nothing or turns the text round: controls, bidirectional marks, separators."""
-    odd = next((letter for letter in name if not letter.isprintable()), None)
+def _odd_character(name: str) -> str | None:
+    """Return the first character that shows nothing or turns the text: controls, bidirectional marks, separators."""
+    odd = next((each for each in name if not each.isprintable()), None)
     return f"U+{ord(odd):04X}" if odd else None
 
 

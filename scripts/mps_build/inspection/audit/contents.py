@@ -43,7 +43,7 @@ class RangeCollector:
         # By where they begin; the number keeps equal ones in order, and functions from being compared.
         self._waiting: list[tuple[int, int, Range, Callable[[bytes], None]]] = []
         self._begun: list[tuple[Range, bytearray, Callable[[bytes], None]]] = []
-        self._asked = 0
+        self._requested = 0
 
     def want(self, extent: Range, deliver: Callable[[bytes], None]) -> None:
         """Have `deliver` called with the bytes of `extent`, once they have gone by.
@@ -59,8 +59,8 @@ class RangeCollector:
             raise Malformed(f"byte {extent.offset} lies before what refers to it")
         self._own -= extent.size
         self._kept.left -= extent.size
-        self._asked += 1
-        heappush(self._waiting, (extent.offset, self._asked, extent, deliver))
+        self._requested += 1
+        heappush(self._waiting, (extent.offset, self._requested, extent, deliver))
 
     def update(self, data: bytes) -> None:
         """Take the next bytes, and deliver each range that is complete."""

@@ -122,7 +122,7 @@ def name_kind(head: bytes) -> str:
         return "Windows PE"
     if not head:
         return "an empty file"
-    # UTF-8 may be cut in the middle of a letter, so that its last bytes do not count.
+    # UTF-8 may be cut in the middle of a character, so that its last bytes do not count.
     is_text = head.isascii() or head[:-3].decode("utf-8", "replace").isprintable()
     if is_text and b"\0" not in head:
         return "text"
@@ -212,8 +212,8 @@ def _check_sections(sections: list[Section]) -> None:
     """Raise Malformed unless each section is there once and has its bytes for itself."""
     names = {section.full_name for section in sections}
     if len(names) < len(sections):
-        twice = next(name for name in names if sum(each.full_name == name for each in sections) > 1)
-        raise Malformed(f"has two sections {twice}")
+        repeated = next(name for name in names if sum(each.full_name == name for each in sections) > 1)
+        raise Malformed(f"has two sections {repeated}")
     placed = sorted((section.offset, section.size, section.full_name) for section in sections if section.offset)
     end, last = 0, ""
     for offset, size, name in placed:

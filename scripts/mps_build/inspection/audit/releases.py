@@ -59,30 +59,30 @@ def wanted_of(distribution: str, version: str, expectation: Expectation | None, 
     """Return what a wheel of this name must hold; `requires` are its Requires-Dist lines."""
     release = release_of(version)
     is_torch = normalise(distribution) == "torch"
-    asked = expectation or Expectation(distribution=distribution)
-    if asked.metal_sections is not None:
-        metal: dict[str, Version] = {name: release_of(os) for name, os in asked.metal_sections.items()}
+    requested = expectation or Expectation(distribution=distribution)
+    if requested.metal_sections is not None:
+        metal: dict[str, Version] = {name: release_of(os) for name, os in requested.metal_sections.items()}
     else:
         metal = metal_sections_of(release) if is_torch else {}
     names = (re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", line.strip()) for line in requires)
     needs_torch = normalise(distribution) in COMPANIONS or any(
         name is not None and normalise(name[0]) == "torch" for name in names
     )
-    external = asked.external_libraries or (TORCH_LIBRARIES if needs_torch and not is_torch else ())
-    openmp = asked.openmp if asked.openmp is not None else (release >= (2, 2) if is_torch else None)
+    external = requested.external_libraries or (TORCH_LIBRARIES if needs_torch and not is_torch else ())
+    openmp = requested.openmp if requested.openmp is not None else (release >= (2, 2) if is_torch else None)
     return Wanted(
         is_torch=is_torch,
         release=release,
         metal=metal,
-        allow_jit_shaders=asked.allow_jit_shaders,
-        without_metal4=asked.without_metal4,
-        least_sdk=_least_sdk(release, metal, asked) if is_torch else None,
+        allow_jit_shaders=requested.allow_jit_shaders,
+        without_metal4=requested.without_metal4,
+        least_sdk=_least_sdk(release, metal, requested) if is_torch else None,
         openmp=openmp,
-        commit=asked.commit,
-        members=asked.members,
+        commit=requested.commit,
+        members=requested.members,
         external_libraries=external,
-        requires=asked.requires,
-        deployment_target=release_of(asked.deployment_target) if asked.deployment_target else None,
+        requires=requested.requires,
+        deployment_target=release_of(requested.deployment_target) if requested.deployment_target else None,
         is_declared=expectation is not None,
     )
 
@@ -102,8 +102,8 @@ def metal_sections_of(release: Version) -> dict[str, Version]:
     return sections
 
 
-def _least_sdk(release: Version, metal: Mapping[str, Version], asked: Expectation) -> Version:
-    if "metal_40" in metal and not asked.without_metal4 and not asked.allow_jit_shaders:
+def _least_sdk(release: Version, metal: Mapping[str, Version], requested: Expectation) -> Version:
+    if "metal_40" in metal and not requested.without_metal4 and not requested.allow_jit_shaders:
         return (26, 0)
     return (13, 3) if release >= (2, 2) else (12, 3)
 

@@ -24,7 +24,7 @@ MOST_NAME_BYTES, MOST_NAMES_BYTES = 1 << 16, 1 << 27
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """An exports trie, walked only where it is asked: libtorch_cpu exports 35 000 names."""
+    """An exports trie, walked only where it is queried: libtorch_cpu exports 35 000 names."""
 
     trie: bytes = b""
 
@@ -58,7 +58,9 @@ class Exports:
             if nodes > MOST_NODES:
                 raise Malformed(f"the exports trie has more than {MOST_NODES} nodes")
             if at >= len(self.trie) or visited[at]:
-                raise Malformed(f"an edge of the exports trie leads to byte {at} of {len(self.trie)}, or there twice")
+                raise Malformed(
+                    f"an edge of the exports trie leads to byte {at} of {len(self.trie)}, or there two times"
+                )
             visited[at] = 1
             is_name, children = _node(self.trie, at)
             if is_name and name.startswith(wanted):

@@ -29,7 +29,7 @@ STATUSES = {
     KERNEL: "has a kernel for MPS",
     EXPLICIT: "one body for all devices; autograd as for a kernel",
     IMPLICIT: "made of other operators, whose kernels decide",
-    ALWAYS: "runs on the CPU, unasked: registered so in MPSFallback.mm",
+    ALWAYS: "runs on the CPU, always: registered so in MPSFallback.mm",
     ON_DEMAND: "refused; runs on the CPU with PYTORCH_ENABLE_MPS_FALLBACK=1",
     REFUSED: "registered for MPS only to say no",
     ELSEWHERE: "only for other layouts or devices (sparse, mkldnn, quantized, CUDA)",
@@ -257,7 +257,7 @@ def measure(record: Record, operators: Iterable[str], *, on_cpu: frozenset[str] 
 
     Args:
         operators: the overloads that there are (`add.Tensor`).
-        on_cpu: operators registered to fall back unasked: on MPS, their right answers are the CPU's.
+        on_cpu: operators registered to fall back by themselves: on MPS, their right answers are the CPU's.
     """
     overloads: dict[str, list[str]] = {}
     for name in operators:
@@ -272,7 +272,7 @@ def measure(record: Record, operators: Iterable[str], *, on_cpu: frozenset[str] 
         if tally is None or (tally is failed and _REFUSED.search(text)):
             continue  # a refusal is a gap, not a wrong answer
         for name in overloads.get(operator_of(case.id), ()):
-            if _is_asked(name, case.id):
+            if _is_tested(name, case.id):
                 tally[name] = tally.get(name, 0) + 1
     return {
         operator: _measured(named.get(operator, ""), passed.get(operator, 0), failed.get(operator, 0))
@@ -280,10 +280,10 @@ def measure(record: Record, operators: Iterable[str], *, on_cpu: frozenset[str] 
     }
 
 
-def _is_asked(operator: str, case: str) -> bool:
-    """Say whether a case can have asked an overload: a gradient's kernel, an `out=` and a write in place by their form.
+def _is_tested(operator: str, case: str) -> bool:
+    """Say whether a case can have run an overload: a gradient's kernel, an `out=` and a write in place by their form.
 
-    >>> [_is_asked(name, "elu:out:3") for name in ("elu", "elu.out", "elu_", "elu_backward")]
+    >>> [_is_tested(name, "elu:out:3") for name in ("elu", "elu.out", "elu_", "elu_backward")]
     [False, True, False, False]
     """
     words = set(re.split(r"[:-]", case))

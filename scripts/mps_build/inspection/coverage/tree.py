@@ -33,7 +33,7 @@ _OPENS, _CLOSES = "({[", ")}]"
 class Registrations:
     """What one file registers by hand, and the places where the name could not be read.
 
-    `default_falls_back` is what `m.fallback(…)` of the whole key does: the CPU unasked, an error, or either
+    `default_falls_back` is what `m.fallback(…)` of the whole key does: the CPU by itself, an error, or either
     by PYTORCH_ENABLE_MPS_FALLBACK (None: the file says nothing of it).
     """
 
@@ -148,16 +148,16 @@ def _arguments(text: str, opening: int) -> list[str]:
     """Return the arguments of the call whose bracket stands at `opening`."""
     inside = text[opening + 1 : _closing(text, opening)]
     pieces, depth, begin, quoted = [], 0, 0, False
-    for at, letter in enumerate(inside):
-        if letter == '"' and inside[at - 1 : at] != "\\":
+    for at, character in enumerate(inside):
+        if character == '"' and inside[at - 1 : at] != "\\":
             quoted = not quoted
         elif quoted:
             continue
-        elif letter in _OPENS:
+        elif character in _OPENS:
             depth += 1
-        elif letter in _CLOSES:
+        elif character in _CLOSES:
             depth -= 1
-        elif letter == "," and depth == 0:
+        elif character == "," and depth == 0:
             pieces.append(inside[begin:at])
             begin = at + 1
     return [*pieces, inside[begin:]]
@@ -167,14 +167,14 @@ def _closing(text: str, opening: int) -> int:
     """Return where the bracket at `opening` closes; the end of the text if it never does."""
     depth, quoted = 0, False
     for at in range(opening, len(text)):
-        letter = text[at]
-        if letter == '"' and text[at - 1] != "\\":
+        character = text[at]
+        if character == '"' and text[at - 1] != "\\":
             quoted = not quoted
         elif quoted:
             continue
-        elif letter in _OPENS:
+        elif character in _OPENS:
             depth += 1
-        elif letter in _CLOSES:
+        elif character in _CLOSES:
             depth -= 1
             if depth == 0:
                 return at

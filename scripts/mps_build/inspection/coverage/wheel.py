@@ -94,9 +94,9 @@ def _plain(arguments: Iterable[str]) -> str:
 def _split(text: str) -> list[str]:
     """Return arguments, parted at the commas that stand in no bracket."""
     parts, depth, begin = [], 0, 0
-    for at, letter in enumerate(text):
-        depth += (letter in "<({") - (letter in ">)}")
-        if letter == "," and depth == 0:
+    for at, character in enumerate(text):
+        depth += (character in "<({") - (character in ">)}")
+        if character == "," and depth == 0:
             parts.append(text[begin:at])
             begin = at + 1
     return [*parts, text[begin:]]
@@ -187,7 +187,7 @@ def _torchgen(members: Members) -> tuple[dict[str, Any], str]:
         try:
             return ask_torchgen(root, root / _YAML / "native_functions.yaml", root / _YAML / "tags.yaml"), ""
         except (SourceError, MpsNotBuilt) as error:
-            return {}, f"its torchgen could not be asked: {str(error).replace(folder, 'WHEEL')}"
+            return {}, f"its torchgen could not be queried: {str(error).replace(folder, 'WHEEL')}"
 
 
 def _checks(

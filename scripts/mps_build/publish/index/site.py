@@ -232,7 +232,7 @@ def _write_files(folder: Path, wheels: Sequence[WheelFile], *, with_wheels: bool
 
 
 def _copy(wheel: WheelFile, folder: Path) -> None:
-    """Copy a wheel with what lies beside it, and ask of the copies all that was asked before.
+    """Copy a wheel with what lies beside it, and ask of the copies all that was queried before.
 
     A hard link would publish what is written into the wheelhouse later, and between the check and the copy another file
     can take a name; what is in `folder` nobody else writes to.

@@ -135,7 +135,7 @@ def _checks_of_bill(bill: Any, receipt: Mapping[str, Any]) -> list[Check]:
 
 
 def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: Path, commit: str | None) -> list[Check]:
-    """Hold the receipt against the recipe as it stands here; `commit` is asked for where the recipe pins none."""
+    """Hold the receipt against the recipe as it stands here; `commit` is requested where the recipe pins none."""
     pinned = commit or recipe.commit
     ours = recipe.model_dump(mode="json")
     theirs = receipt["recipe"]

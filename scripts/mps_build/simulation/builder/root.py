@@ -2,7 +2,7 @@
 
 Each program that is started from outside names the folder's own loader and libraries (PT_INTERP, DT_RPATH), so it
 sees the caller's files, and the caller's programs keep their own libraries. Nothing is taken from the caller's system:
-it may lack what it is asked for, or have it of another age.
+it may lack what is needed, or have it of another age.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def write_hook(root: Root) -> None:
 def compile_modules(root: Root, library: Path, *, site: Path | None = None, log: Path, reporter: Reporter) -> None:
     """Let the interpreter write the bytecode of what a program with torch imports, as a script of Debian's would.
 
-    Without it each start costs 2 to 5 CPU seconds more wherever Python is told to write none, as containers do.
+    Without it each start costs 2 to 5 CPU seconds more wherever Python writes none, as containers do.
 
     Args:
         library: ours, which torch's bindings need. site: the folder that torch is imported from; None: the root's.

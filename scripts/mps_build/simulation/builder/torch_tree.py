@@ -67,7 +67,7 @@ def copied(tree: Path, target: Path, *, is_debian: bool) -> Path:
             place.symlink_to(path.readlink())
             continue
         if path.is_dir():
-            continue  # a submodule that nobody asked for
+            continue  # a submodule that nobody needs
         if is_debian and Path(name) == FLATBUFFERS and place.is_file():
             continue
         data = path.read_bytes()

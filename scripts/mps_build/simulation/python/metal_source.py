@@ -59,7 +59,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: the name that it is asked by, what C++ calls it, its parameters."""
+    """One kernel: the name that it is found by, what C++ calls it, its parameters."""
 
     name: str
     function: str
@@ -112,9 +112,9 @@ def split_commas(text: str) -> list[str]:
     ['array<int, 2> &a [[buffer(0)]]', ' uint i']
     """
     parts, depth, begin = [], 0, 0
-    for place, letter in enumerate(text):
-        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
+    for place, character in enumerate(text):
+        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
             parts.append(text[begin:place])
             begin = place + 1
     return [*parts, text[begin:]] if text[begin:].strip() else parts

@@ -1,6 +1,6 @@
-"""Tells torch, when it is imported, that it has MPS: its bindings were compiled without.
+"""Says to torch, when it is imported, that it has MPS: its bindings were compiled without.
 
-A torch that was built with MPS needs none of it: the interpreter is told where it lies.
+A torch that was built with MPS needs none of it: a variable says where it lies.
 """
 
 from __future__ import annotations

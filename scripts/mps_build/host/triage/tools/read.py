@@ -135,7 +135,7 @@ def parse_codesign_verify(text: str, *, exit: int | None = None) -> SignatureChe
     return SignatureCheck(ok=not bad, reason=reason, architecture=architecture, bad=tuple(bad), files=files)
 
 
-# What a reader may meet in a text that only looks like its own. It is asked beside the main question: never its end.
+# What a reader may meet in a text that only looks like its own. It is queried beside the main question: never its end.
 _NOT_ITS_OWN = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError)
 
 

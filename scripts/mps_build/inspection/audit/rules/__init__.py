@@ -46,4 +46,4 @@ def _found(rule: Rule, facts: WheelFacts, wanted: Wanted) -> Iterator[Finding]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_EVIDENCE else f"{text[:MOST_EVIDENCE]}… ({len(text)} letters)"
+    return text if len(text) <= MOST_EVIDENCE else f"{text[:MOST_EVIDENCE]}… ({len(text)} characters)"

@@ -241,7 +241,7 @@ def libraries_are_there(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
 
 @rule("P6")
 def rpaths_are_unique(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
-    """dyld refuses an image that was linked against SDK 15 or later and has the same search path twice"""
+    """dyld refuses an image that was linked against SDK 15 or later and has the same search path two times"""
     for member, (_binary, macho) in facts.machos.items():
         for rpath, count in Counter(macho.rpaths).items():
             if count > 1:
@@ -250,7 +250,7 @@ def rpaths_are_unique(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
 
 @rule("P7")
 def external_libraries_stay_outside(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
-    """a second copy of another package's library in one process registers its operators twice, or elsewhere"""
+    """a second copy of another package's library in one process registers its operators two times, or elsewhere"""
     for member in facts.modes:
         if posixpath.basename(member) in wanted.external_libraries:
             yield Hit(member, "is bundled, but belongs to the installed torch")

@@ -150,7 +150,7 @@ def _missing(facts: WheelFacts, wanted: Wanted, section: str, *, is_lifted: bool
     if section in wanted.metal and section not in section_names(facts):
         level: Level | None = "warning" if is_lifted else None
         what = (
-            "feature loss, as asked for"
+            "feature loss, as requested"
             if is_lifted
             else f"wanted: compiled for macOS {format_version(wanted.metal[section])}"
         )
@@ -241,22 +241,22 @@ def accelerate_is_linked(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
 
 
 @rule("G2")
-def commit_is_the_one_asked_for(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
-    """the wheel must be built from the commit that it names and that was asked for"""
+def commit_is_the_one_requested(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """the wheel must be built from the commit that it names and that was requested"""
     git_version = facts.git_version
     where = f"{facts.distribution}/version.py"
     if wanted.is_torch and not _COMMIT.fullmatch(git_version or ""):
         yield Hit(where, f"git_version is {git_version!r}, not a commit")
     elif wanted.commit and git_version is not None and git_version != wanted.commit:
-        yield Hit(where, f"git_version {git_version}; asked for {wanted.commit}")
+        yield Hit(where, f"git_version {git_version}; requested {wanted.commit}")
     elif wanted.commit and git_version is None:
-        yield Hit(where, f"gives no git_version; asked for {wanted.commit}")
+        yield Hit(where, f"gives no git_version; requested {wanted.commit}")
     contents = facts.contents(TORCH_CPU)
     if wanted.is_torch and contents and wanted.release >= (2, 6) and contents.commit != git_version:
         yield Hit(TORCH_CPU, f"COMMIT_SHA {contents.commit or 'is not there'}; {where} says {git_version}")
 
 
-_OF_TORCH = (required_files_are_there, openmp_is_used, accelerate_is_linked, commit_is_the_one_asked_for)
+_OF_TORCH = (required_files_are_there, openmp_is_used, accelerate_is_linked, commit_is_the_one_requested)
 
 
 RULES = (*_OF_TORCH, *_OF_METAL)

@@ -13,7 +13,7 @@
 @end
 
 namespace {
-// The object of one `%` of a format, from its letters (without the %) to its text.
+// The object of one `%` of a format, from its characters (without the %) to its text.
 std::string formatted(const std::string &form, va_list &arguments) {
   const char kind = form.back();
   if (kind == '%') return "%";

@@ -10,7 +10,7 @@ namespace {
 struct Version {
   long major = 0, minor = 0;
 };
-Version told() {
+Version given() {
   Version said;
   sscanf(sim::macos_told().c_str(), "%ld.%ld", &said.major, &said.minor);
   return said;
@@ -24,7 +24,7 @@ std::string macos_told() {
   return text ? text : "15.2";
 }
 bool is_macos_at_least(long major, long minor) {
-  static const Version now = told();
+  static const Version now = given();
   return now.major > major || (now.major == major && now.minor >= minor);
 }
 } // namespace sim
@@ -54,7 +54,7 @@ int32_t __isPlatformVersionAtLeast(uint32_t, uint32_t major, uint32_t minor, uin
 int32_t __isOSVersionAtLeast(int32_t major, int32_t minor, int32_t) { return sim::is_macos_at_least(major, minor); }
 }
 
-// What a version of macOS lacks is absent: asked when classes are entered, and again where something was not found.
+// What a version of macOS lacks is absent: looked up when classes are entered, and again where something was not found.
 namespace sim {
 namespace {
 // As clang writes it; what lies behind is not needed.

@@ -24,16 +24,16 @@ int64_t wrapped(int64_t axis, int64_t rank);
 at::Tensor band_part(const at::Tensor &x, int64_t lower, int64_t upper);
 
 // A new node of `count` results; a type of 0 is that of what the rule gives. To ask a rule for types and shapes costs:
-// some of ATen's operators do so in Python. Shapes are asked when somebody wants one, types at once where none is given.
+// some of ATen's operators do so in Python. Shapes are computed when somebody needs one, types at once where none is given.
 std::vector<MPSGraphTensor *> nodes(
     MPSGraph *graph, const char *name, std::vector<MPSGraphTensor *> inputs, Rule rule, int count, uint32_t type = 0);
 MPSGraphTensor *node(
     MPSGraph *graph, const char *name, std::vector<MPSGraphTensor *> inputs, Single rule, uint32_t type = 0);
-// The size of what a rule's result is written to, where it is a result of the graph; else what the node was told.
+// The size of what a rule's result is written to, where it is a result of the graph; else what the node was given.
 Sizes size_of_data(const Sizes &said);
 NSArray *listed(const std::vector<MPSGraphTensor *> &tensors);
 uint32_t type_of(MPSGraphTensor *tensor);
-// The type of an operand where a rule keeps it, whatever it computes: of real floats. Else 0: the rule is asked.
+// The type of an operand where a rule keeps it, whatever it computes: of real floats. Else 0: the rule says.
 uint32_t kept_type(MPSGraphTensor *tensor);
 bool is_made_by(MPSGraphTensor *tensor, const char *name);
 std::vector<MPSGraphTensor *> inputs_of(MPSGraph *graph, MPSGraphTensor *tensor);

@@ -139,11 +139,11 @@ struct Wanted {
 };
 
 // Half and BFloat16 are Float between nodes, and rounded where a result is written.
-at::Tensor wider(const at::Tensor &x) {
+at::Tensor in_float(const at::Tensor &x) {
   return x.defined() && (x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16) ? x.to(at::kFloat) : x;
 }
-Tensors wider(Tensors values) {
-  for (auto &each : values) each = wider(each);
+Tensors in_float(Tensors values) {
+  for (auto &each : values) each = in_float(each);
   return values;
 }
 
@@ -164,7 +164,7 @@ class Run {
     const auto place = places.find(node);
     written_to = place == places.end() ? nullptr : &place->second;
     try {
-      return done[node] = wider(node->rule(inputs));
+      return done[node] = in_float(node->rule(inputs));
     } catch (const c10::Error &error) {
       throw std::runtime_error(node->name + ": " + error.what_without_backtrace());
     }
@@ -292,7 +292,7 @@ using namespace sim;
     id data = [(id)results objectForKey:each];
     wanted.push_back({each->node, each->index, each->type, data_of(data), kept(data)});
     // At once, where the operator that asks for it is known. One element alone may fill what is one in memory. The
-    // shape is asked last: that costs.
+    // shape is computed last: that costs.
     if (at::has_internal_overlap(wanted.back().place) != kOverlaps) continue;
     const Sizes sizes = ints(sim::shape_of(each));
     if (std::any_of(sizes.begin(), sizes.end(), [](int64_t n) { return n != 1; }))
@@ -301,7 +301,7 @@ using namespace sim;
   }
   sim::encode(commands, "MPSGraph", [graph = kept(self), given, wanted] {
     Run run;
-    for (auto &each : given) run.done[each.node] = {wider(each.place)};
+    for (auto &each : given) run.done[each.node] = {in_float(each.place)};
     for (auto &each : wanted) run.places[each.node] = each.place;
     Tensors found;
     for (auto &each : wanted) found.push_back(in_shape_of(each, run.of(each.node).at(each.index)));
@@ -356,7 +356,7 @@ using namespace sim;
 }
 @end
 
-// How a graph is compiled and run: only what is told when it is done matters here.
+// How a graph is compiled and run: only who is called when it is done matters here.
 @implementation MPSGraphCompilationDescriptor
 - (void)setOptimizationLevel:(MPSGraphOptimization)level {
 }

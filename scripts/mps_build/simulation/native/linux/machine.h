@@ -8,10 +8,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* What the kernel server can be asked (official/kernel_server.py has the same numbers). */
+/* What the kernel server answers (official/kernel_server.py has the same numbers). */
 enum { RT_ASK_NAMES = 1, RT_ASK_KERNEL = 2, RT_ASK_SOURCE = 3 };
 
-/* A text and, where what was asked for could be made, the data behind it. The bytes belong to who asked. */
+/* A text and, where it could be made, the data behind it. The bytes belong to the caller. */
 struct rt_answer {
   uint64_t text_size, data_size;
   char *bytes;

@@ -20,7 +20,7 @@ const mach_port_t kIOMainPortDefault = 0, kIOMasterPortDefault = 0;
 CFMutableDictionaryRef IOServiceMatching(const char *name) {
   return (CFMutableDictionaryRef)[[NSString stringWithUTF8String:name] retain];
 }
-// Takes the description, and gives an iterator over one service: the GPU, whatever is asked for.
+// Takes the description, and gives an iterator over one service: the GPU, whatever the description says.
 kern_return_t IOServiceGetMatchingServices(mach_port_t, CFDictionaryRef description, io_iterator_t *found) {
   objc_release((void *)description);
   *found = ++last_iterator;

@@ -64,7 +64,7 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   if (slot >= (NSUInteger)sim::kSlots) sim::refuse_with("index ", slot, " of a buffer is not below ", sim::kSlots);
 }
 - (void)endEncoding {
-  if (is_ended && !is_ended_by_error) sim::refuse("endEncoding is sent twice");
+  if (is_ended && !is_ended_by_error) sim::refuse("endEncoding is sent again");
   if (!is_ended) forget(*commands->open, self);
   is_ended = true;
   is_ended_by_error = false;
@@ -114,7 +114,7 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   [self check:slot];
   launch->lengths[slot] = (length + 15) / 16 * 16; // only Metal's validation refuses others: eigh and svd of 2.15 ask for 4 and 2,312
 }
-// What is reached by an address alone is resident, and kept, only where the encoder is told (useResource).
+// What is reached by an address alone is resident, and kept, only by useResource.
 - (void)checkAddresses {
   for (auto &each : *resources) {
     auto *buffer = (SimBuffer *)(id)each.get();
@@ -230,7 +230,7 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   for (auto *encoder : *open)
     if (encoder->errors_before == sim::errors_of_thread())
       sim::refuse("a command buffer is committed with an encoder that was not ended");
-  // The code that had these open left it by an error, which was told: what comes after it goes on.
+  // The code that had these open left it by an error, which was raised: what comes after it goes on.
   for (auto *encoder : *open) encoder->is_ended = encoder->is_ended_by_error = true;
   open->clear();
   auto batch = std::make_shared<sim::Batch>();
@@ -240,12 +240,12 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   sim::submit(batch);
 }
 - (void)commit {
-  if (is_committed) sim::refuse("a command buffer is committed twice");
+  if (is_committed) sim::refuse("a command buffer is committed again");
   [self submit];
   is_committed = true;
 }
 - (void)commitAndContinue {
-  if (is_committed) sim::refuse("a command buffer is committed twice");
+  if (is_committed) sim::refuse("a command buffer is committed again");
   [self submit];
 }
 - (void)waitUntilCompleted {

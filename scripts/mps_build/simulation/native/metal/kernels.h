@@ -1,4 +1,4 @@
-// Metal kernels as machine code: those of a wheel, compiled before (builder/kernels.py) or asked of the kernel server,
+// Metal kernels as machine code: those of a wheel, compiled before (builder/kernels.py) or made by the kernel server,
 // and source text.
 #pragma once
 #include <cstddef>
@@ -75,7 +75,7 @@ std::unique_ptr<Library> library_of(const void *data, size_t size);
 void make_ready(Kernel &kernel);
 // Compiles Metal source text; returns the path of a shared library of Linux.
 std::string compiled_source(const std::string &source);
-// Once, on the GPU's thread: faults of kernels are caught, all others are told.
+// Once, on the GPU's thread: faults of kernels are caught, all others are reported.
 void watch_signals();
 // Runs a launch; returns the report's status.
 int run_on_machine(const struct run &job, struct report &said);

@@ -53,8 +53,8 @@ void run(Batch &batch) {
       batch.error = command.what + ": " + without_prefix(error.what());
     }
   }
-  if (is_ending) return; // nobody is told, and nothing is let go: it may be gone
-  batch.commands.clear(); // lets go of what they hold, before anybody is told
+  if (is_ending) return; // nobody is called, and nothing is let go: it may be gone
+  batch.commands.clear(); // lets go of what they hold, before anybody is called
   for (auto &tell : batch.after) tell();
   batch.after.clear();
   objc_autoreleasePoolPop(pool);

@@ -13,7 +13,7 @@ struct Command {
   std::string what;
   std::function<void()> run;
 };
-// The commands of one commit; `after` is told when they are done, also where one failed.
+// The commands of one commit; `after` is called when they are done, also where one failed.
 struct Batch {
   std::vector<Command> commands;
   std::vector<std::function<void()>> after;

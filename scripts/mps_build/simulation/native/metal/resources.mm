@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include "kernels.h"
 #include "metal.h"
 #include "queue.h"
@@ -31,45 +32,32 @@ struct Freed {
 };
 struct Buffers {
   std::mutex lock;
-  std::unordered_map<const void *, Range> live; // the memory of the host that a buffer shares, or nothing
-  std::vector<Freed> freed;                     // by the host, while a command still reaches it
+  std::unordered_set<const void *> live;
+  std::unordered_map<const void *, Range> over_host; // those that share memory of the host
+  std::vector<Freed> freed;                          // by the host, while one of them reaches it
+  bool reach(const void *at, size_t size) const {
+    for (auto &[buffer, range] : over_host)
+      if (range.overlaps(at, size)) return true;
+    return false;
+  }
 };
 // Never destroyed: at the end of the process PyTorch's destructors still release buffers.
 Buffers &buffers() {
   static auto *all = new Buffers;
   return *all;
 }
-std::atomic<size_t> over_host{0}, freed_early{0}; // the same numbers, asked without the lock
+std::atomic<size_t> over_host{0}, freed_early{0}; // how many there are of both, read without the lock
 using Lock = std::lock_guard<std::mutex>;
-void enter(const void *buffer, Range range) {
-  Lock held(buffers().lock);
-  buffers().live[buffer] = range;
-  if (range.begin) over_host++;
-}
 // Forgets a buffer; returns what only it still reached.
 std::vector<Freed> forget(const void *buffer) {
-  std::vector<Freed> due;
+  std::vector<Freed> due, kept;
   Lock held(buffers().lock);
-  auto found = buffers().live.find(buffer);
-  const Range range = found->second;
-  buffers().live.erase(found);
-  if (!range.begin) return due;
-  over_host--;
-  auto &freed = buffers().freed;
-  for (auto each = freed.begin(); each != freed.end();) {
-    bool is_reached = false;
-    if (range.overlaps(each->memory, each->size))
-      for (auto &[other, theirs] : buffers().live) is_reached = is_reached || theirs.overlaps(each->memory, each->size);
-    else
-      is_reached = true; // by another
-    if (is_reached) {
-      ++each;
-      continue;
-    }
-    due.push_back(*each);
-    each = freed.erase(each);
-  }
-  freed_early = freed.size();
+  buffers().live.erase(buffer);
+  if (!buffers().over_host.erase(buffer)) return due;
+  over_host = buffers().over_host.size();
+  for (auto &each : buffers().freed) (buffers().reach(each.memory, each.size) ? kept : due).push_back(each);
+  buffers().freed.swap(kept);
+  freed_early = buffers().freed.size();
   return due;
 }
 // A buffer and its protected page are two mappings, and Linux gives a process 65,530 by default. A device that has no more
@@ -121,7 +109,9 @@ SimBuffer *new_buffer_over(void *memory, size_t size, NSUInteger options) {
   made->memory = (char *)memory;
   made->size = size;
   made->options = options;
-  enter((const void *)made, {made->memory, size});
+  Lock held(buffers().lock);
+  buffers().over_host[(const void *)made] = {made->memory, size};
+  over_host = buffers().over_host.size();
   return made;
 }
 
@@ -133,14 +123,12 @@ char *threadgroup_memory(int slot, size_t size) {
 }
 
 // PyTorch's copies between the CPU and the GPU share the host's memory. Where they do not wait, it may be freed before they
-// run: up to 2.12 nothing keeps what is written (https://github.com/pytorch/pytorch/issues/139550), nor, to this day, what
-// is read (https://github.com/pytorch/pytorch/issues/189690). On a Mac the GPU then reads, or writes, what may be another's.
+// run: before April 2026 nothing kept what is written (https://github.com/pytorch/pytorch/issues/139550), and what is read
+// is not kept to this day (https://github.com/pytorch/pytorch/issues/189690). On a Mac it may be another's by then.
 bool is_freed_later(void *memory, size_t size, void (*free)(void *)) {
   if (!over_host) return false;
   Lock held(buffers().lock);
-  bool is_reached = false;
-  for (auto &[buffer, range] : buffers().live) is_reached = is_reached || range.overlaps(memory, size);
-  if (!is_reached) return false;
+  if (!buffers().reach(memory, size)) return false;
   memset(memory, kCanary, size); // what reads it shows
   buffers().freed.push_back({memory, size, free});
   freed_early = buffers().freed.size();
@@ -167,7 +155,8 @@ void check_written(const void *at, size_t size) {
 @implementation SimBuffer
 + (instancetype)alloc {
   id made = (id)sim::new_object((sim::Class *)self);
-  enter((const void *)made, {nullptr, 0});
+  Lock held(buffers().lock);
+  buffers().live.insert((const void *)made);
   return made;
 }
 - (void *)contents {

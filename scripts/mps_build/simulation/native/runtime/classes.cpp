@@ -41,7 +41,7 @@ struct Registry {
   std::unordered_set<std::string> names;
   std::unordered_map<std::string, Class *> classes;
   std::unordered_map<Class *, Methods> methods;
-  // What is newer than the macOS that is told: classes without a name or a method, and selectors that were left out.
+  // What is newer than the macOS that this answers as: classes without a name or a method, and selectors that were left out.
   std::unordered_set<Class *> absent;
   std::unordered_set<const char *> left_out;
 };
@@ -232,7 +232,7 @@ asm(BEGIN("objc_msgSend") "testq %rdi, %rdi\nje 1f\n" KEEP "movq (%rdi), %rdi\n"
 asm(BEGIN("objc_msgSend_stret") "testq %rsi, %rsi\nje 1f\n" KEEP
     "movq (%rsi), %rdi\nmovq %rdx, %rsi\n" FIND BACK "jmp *%r11\n"
     "1: movq %rdi, %rax\nret\n" END("objc_msgSend_stret"));
-// The first argument is {object, class that sends}: its superclass is asked.
+// The first argument is {object, class that sends}: its superclass answers.
 asm(BEGIN("objc_msgSendSuper2") KEEP "movq 8(%rdi), %rdi\nmovq 8(%rdi), %rdi\n" FIND BACK
     "movq (%rdi), %rdi\njmp *%r11\n" END("objc_msgSendSuper2"));
 #elif defined(__aarch64__) && defined(__APPLE__)
@@ -254,7 +254,7 @@ asm(BEGIN("objc_msgSendSuper2") KEEP "movq 8(%rdi), %rdi\nmovq 8(%rdi), %rdi\n" 
 // A message to nil gives 0, in every register that may carry an answer.
 asm(BEGIN("objc_msgSend") "cbz x0, 1f\n" KEEP "ldr x0, [x0]\n" FIND BACK "br x16\n"
     "1: mov x1, #0\nmovi d0, #0\nmovi d1, #0\nmovi d2, #0\nmovi d3, #0\nret\n" END);
-// The first argument is {object, class that sends}: its superclass is asked.
+// The first argument is {object, class that sends}: its superclass answers.
 asm(BEGIN("objc_msgSendSuper2") KEEP "ldr x0, [x0, #8]\nldr x0, [x0, #8]\n" FIND BACK "ldr x0, [x0]\nbr x16\n" END);
 #else
 #error "messages are written for ELF on x86-64 and Mach-O on arm64"

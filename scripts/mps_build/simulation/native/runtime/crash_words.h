@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As many letters of frames as fit into the reason of a case.
-enum { CRASH_LETTERS = 500, CRASH_NAME = 400 };
+// As many characters of frames as fit into the reason of a case.
+enum { CRASH_CHARACTERS = 500, CRASH_NAME = 400 };
 
 struct crash_words {
-  char frames[CRASH_LETTERS + 200], last[CRASH_NAME], operation[200], selector[300];
+  char frames[CRASH_CHARACTERS + 200], last[CRASH_NAME], operation[200], selector[300];
   const char *file; // of the last frame, as it was given
   size_t used;
 };
@@ -38,7 +38,7 @@ static inline void crash_plain(char *to, size_t room, const char *name) {
 // without a name, or an overload of the last one, is left out. Returns whether there is room for more.
 static inline int crash_frame(struct crash_words *words, const char *name, const char *file) {
   char plain[CRASH_NAME];
-  if (words->used >= CRASH_LETTERS) return 0;
+  if (words->used >= CRASH_CHARACTERS) return 0;
   if (!name) return 1;
   crash_plain(plain, sizeof plain, name);
   if (!*words->selector && (strncmp(plain, "-[", 2) == 0 || strncmp(plain, "+[", 2) == 0))
@@ -59,7 +59,7 @@ static inline int crash_frame(struct crash_words *words, const char *name, const
 }
 
 // Two lines: who reads a process's last ones has what stood before them as well, such as a failed assertion. `operation`,
-// where no frame says it, and `command`, what the GPU ran, may be NULL. Returns the number of letters.
+// where no frame says it, and `command`, what the GPU ran, may be NULL. Returns the number of characters.
 static inline size_t crash_said(const struct crash_words *words, char *to, size_t room, int number, const char *signal,
                                 const char *operation, const char *command) {
   operation = *words->operation ? words->operation : operation ? operation : "(none)";

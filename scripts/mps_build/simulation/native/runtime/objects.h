@@ -55,12 +55,12 @@ void free_object(void *object);
 int64_t reference_count(void *object);
 // An image that holds Objective-C of its own: references to selectors, classes, categories.
 void enter_image(const char **selectors, size_t count, Class **first, Class **last, Category **categories, Category **end);
-// All selectors that some class answers, and those that only a newer macOS than the one that is told does.
+// All selectors that some class answers, and those that only a newer macOS than this one does.
 std::set<std::string> answered_selectors();
 // Raised in Python as a RuntimeError: the software Metal lacks something, or was used in a way that Metal refuses.
-// Named is the operator that asked for it.
+// Named is the operator that caused it.
 [[noreturn]] void refuse(const std::string &reason);
-// The same, of what was asked for earlier: it names its operator itself.
+// The same, of what was recorded earlier: it names its operator itself.
 [[noreturn]] void raise_error(const std::string &text);
 // How many times this thread has refused something.
 uint64_t errors_of_thread();

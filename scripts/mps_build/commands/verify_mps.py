@@ -12,11 +12,14 @@ anything about MPS.
 `v2.6.0 --simulated` asks PyTorch's own MPS host code on Linux, over a software Metal: a rehearsal, never a
 verification. A failure there is explained by data, or it is new. `torch==2.15.0 --simulated`, or a .whl with --trust,
 asks the macOS wheel itself (docs/verify/official_wheel.md).
+
+`--known torch==2.9.1` runs nothing: it lists what is known to be wrong with MPS in that release.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +27,8 @@ from packaging.version import InvalidVersion, Version
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.known_issues import Issue, issues_of_release, load_issues, macos_floor
+from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.records.device_record import Simulated
 from mps_build.common.reporting import Result
 from mps_build.verify import Verification, VerifyRequest
@@ -56,6 +60,7 @@ EXAMPLES = (
     "--python ~/venv/bin/python --device cpu --inject fault.py:rounded",
     "v2.6.0 --simulated --macos 14.4 --quick",
     "torch==2.15.0 --simulated --only issue-131750",
+    "--known torch==2.9.1 --macos 15.2",
 )
 
 _SEEDS = 1_000_000
@@ -79,6 +84,7 @@ class Options(SimulationOptions, VerdictOptions):
     suite: Path | None
     resume: Path | None
     simulated: bool
+    known: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,12 +119,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a recipe's MPS host code on Linux (docs/verify/simulated.md), or a macOS wheel; rehearses",
     )
     add_simulation_options(parser)
+    parser.add_argument(
+        "--known",
+        action="store_true",
+        help="run nothing: list the known issues of a release, on every macOS or that of --macos",
+    )
     add_run_options(parser)
     add_verdict_options(parser)
 
 
 def run(options: Options, console: Console) -> Result:
     """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
+    if options.known:
+        return _list_known(options, console)
     request = _request(options)
     if request.simulated is not None and request.simulated.official:
         from mps_build.verify.simulated_suites import OfficialSuite  # needs what only a simulation needs
@@ -221,12 +234,66 @@ def _release_of_wheel(options: Options) -> str:
     }
     if wrong := [name for name, is_given in given.items() if is_given]:
         raise UsageError(f"{', '.join(wrong)}: not for a macOS wheel on Linux", hint="leave it out")
-    wheel = named_wheel(options.target or "")
+    return _release_of(options.target or "", option="--simulated")
+
+
+def _release_of(target: str, *, option: str) -> str:
+    """Return the version of a wheel, or of a requirement of one release.
+
+    Raises:
+        UsageError: no such file, or not one release.
+    """
+    wheel = named_wheel(target)
     if wheel.endswith(".whl"):
         return name_wheel(Path(wheel)).version
     try:
         return str(Version(VerifyRequest(target=wheel).exact_version or ""))
     except InvalidVersion as error:
         raise UsageError(
-            f"{options.target}: --simulated takes one release", hint="nox -s verify_mps -- torch==2.15.0 --simulated"
+            f"{target}: {option} takes one release", hint=f"nox -s verify_mps -- torch==2.15.0 {option}"
         ) from error
+
+
+_OF_KNOWN = ("--known", "--macos", "--known-issues", "--json")
+
+
+def _list_known(options: Options, console: Console) -> Result:
+    """Print what is known to be wrong in a release; a list is no verdict, so the exit status is 0.
+
+    Raises:
+        UsageError: no release, one without MPS, no such macOS, or options that run something.
+    """
+    given = (word.partition("=")[0] for word in options.given if word.startswith("--"))
+    if unfit := [name for name in given if name not in _OF_KNOWN]:
+        raise UsageError(f"{', '.join(unfit)}: not beside --known, which runs nothing", hint="leave it out")
+    if options.target is None:
+        raise UsageError("--known takes a release", hint="nox -s verify_mps -- --known torch==2.15.0")
+    is_recipe = not names_wheel(options.target)
+    release = find_recipe(options.target).version if is_recipe else _release_of(options.target, option="--known")
+    if macos_floor(release) is None:
+        raise UsageError(f"{options.target}: torch {release} has no MPS", hint="1.12 is the first that has it")
+    if options.macos is not None and not re.fullmatch(r"\d{2}(\.\d{1,2}){0,2}", options.macos):
+        raise UsageError(f"--macos {options.macos}: is not a version of macOS", hint="such as 15.2")
+    path = options.known_issues or data_root() / "tests" / "device" / "known_issues.yaml"
+    rows = issues_of_release(load_issues(path), release, macos=options.macos)
+    where = f"torch {release}{f' on macOS {options.macos}' if options.macos else ''}"
+    columns = ("what", "on", "gone in", "where it is said")
+    lines = [(row.title, _conditions(row), _until(row), row.link or ", ".join(row.lines)) for row in rows]
+    if rows:
+        console.table(columns, lines)
+    console.print(f"{len(rows)} known issues of MPS in {where}; nothing was run", style="bold")
+    of_suite = {"devices", "where", "transformation", "dtype", "levels", "says"}
+    found = [{**row.model_dump(exclude=of_suite), "gone_in": row.gone_in} for row in rows]
+    return Result(document={"release": release, "macos": options.macos, "known_issues": found})
+
+
+def _conditions(row: Issue) -> str:
+    """Return which Macs a known issue is about; empty: all."""
+    chips = ", ".join(row.chips or ())
+    virtual = {None: "", True: "a virtual Mac", False: "a real Mac"}[row.virtual]
+    return "; ".join(filter(None, (f"macOS {row.macos}" if row.macos else "", chips, virtual)))
+
+
+def _until(row: Issue) -> str:
+    """Return the first release without a known issue, and the patch of this project that fixes it."""
+    return ", ".join(filter(None, (row.gone_in, row.fixed_by)))

@@ -161,6 +161,15 @@ class Issue(_Declared):
         return self.where or _PLACES[self.kind]
 
     @property
+    def gone_in(self) -> str | None:
+        """The first release that its range leaves out again: it has the fix, or was not seen to be wrong.
+
+        None where the range has no upper bound, or is a list of releases.
+        """
+        ends = [Version(each.version) for each in SpecifierSet(self.torch or "") if each.operator == "<"]
+        return str(min(ends)) if ends else None
+
+    @property
     def drawn(self) -> tuple[str, ...]:
         """Patterns of the ids of the drawn cases that it speaks of."""
         return tuple(f"{name}:{way}:*" for name in self.operators or () for way in self.transformation or ("*",))
@@ -207,6 +216,21 @@ def load_issues(path: Path) -> tuple[Issue, ...]:
 def active_issues(issues: Iterable[Issue], circumstances: Circumstances) -> tuple[Issue, ...]:
     """Return the rows that hold here; a nightly is matched on its release part."""
     return tuple(issue for issue in issues if _holds(issue, circumstances))
+
+
+def issues_of_release(issues: Iterable[Issue], torch: str, *, macos: str | None = None) -> tuple[Issue, ...]:
+    """Return what is known to be wrong with MPS in a release on Macs: on some macOS, or on the one that is given.
+
+    Chips and virtual GPUs are left to the reader: each row says which it is about.
+    """
+    return tuple(
+        issue
+        for issue in issues
+        if "mps" in issue.devices
+        and "mac" in issue.places
+        and within(torch, issue.torch)
+        and (macos is None or within(macos, issue.macos))
+    )
 
 
 def as_suite_reads_them(issues: Iterable[Issue]) -> list[dict[str, Any]]:

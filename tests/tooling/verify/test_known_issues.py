@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mps_build.cli import main
 from mps_build.common.errors import UsageError
 from mps_build.common.known_issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
 from mps_build.common.recipe.catalogue import patches_root
@@ -364,11 +365,12 @@ print(json.dumps({"cases": cases, "transformations": list(ways), "operators": {
     name: {"dtypes": [str(dtype)[6:] for dtype in one.kinds], "factors": [name.lstrip("@") for name in factors(one)]}
     for name, one in every.items()}}))
 """
-pytestmark = pytest.mark.skipif(not PYTHON, reason="needs a Python with torch: nox -s tests -- --tier torch")
 
 
 @pytest.fixture(scope="module")
 def suite() -> dict[str, Any]:
+    if not PYTHON:
+        pytest.skip("needs a Python with torch: nox -s tests -- --tier torch")
     done = subprocess.run(
         (PYTHON, "-W", "ignore", "-c", LIST, str(SUITE)), check=True, capture_output=True, text=True, timeout=600
     )
@@ -414,3 +416,82 @@ def test_a_name_that_is_not_there_is_found(changed: dict[str, Any], fault: str, 
     row = {"id": "1", "title": "t", "lines": ["a.mm"], "outcome": "fails", "reason": "r", **changed}
 
     assert _faults(Issue.model_validate(row), suite) == [fault]
+
+
+# What is wrong in my release.
+
+
+@pytest.mark.parametrize(
+    ("torch", "gone"), [(">=2.8,<2.10", "2.10"), ("<2.4", "2.4"), (">=2.8", None), ("==2.6.0", None), (None, None)]
+)
+def test_the_end_of_a_range_is_the_first_release_without_it(torch: str | None, gone: str | None) -> None:
+    assert issue(torch=torch).gone_in == gone
+
+
+KNOWN_ROWS = (
+    ROW
+    + """\
+  - {id: "2", link: "https://a.example/2", title: old macOS, torch: ">=2.0", macos: "<15", chips: [M1], virtual: true,
+     cases: [c], outcome: fails, reason: r, fixed_by: patches/two.patch}
+  - {id: "3", kind: apple, link: "https://a.example/3", title: "Apple's", cases: [c], outcome: flaky, reason: r}
+  - {id: "4", kind: limit, title: ours, cases: [c], outcome: fails, reason: r}
+  - {id: "5", lines: [Copy.mm], where: [simulated], title: elsewhere, cases: [c], outcome: fails, reason: r}
+  - {id: "6", lines: [Copy.mm], devices: [cpu], title: the CPU, cases: [c], outcome: fails, reason: r}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        (["torch==2.8.0"], ["1", "2", "3"]),
+        (["torch == 2.8.0", "--macos", "15.2"], ["1", "3"]),
+        (["torch==2.8.0", "--macos=14"], ["1", "2", "3"]),
+        (["v2.9.1"], ["2", "3"]),
+        (["torch==1.12.1"], ["3"]),
+    ],
+)
+def test_the_known_issues_of_a_release_are_listed(
+    arguments: list[str], ids: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, answer = write(tmp_path, KNOWN_ROWS), tmp_path / "answer.json"
+
+    status = main("verify_mps", ["--known", *arguments, "--known-issues", str(path), "--json", str(answer)])
+
+    document, printed = json.loads(answer.read_text()), capsys.readouterr().out
+    assert status == document["exit_code"] == 0
+    assert [row["id"] for row in document["known_issues"]] == ids
+    assert f"{len(ids)} known issues of MPS in torch {document['release']}" in printed
+    for name, words in {
+        "1": ("one", "2.9", "https://github.com/pytorch/pytorch/issues/1"),
+        "2": ("old macOS", "macOS <15; M1; a virtual Mac", "patches/two.patch"),
+    }.items():
+        assert all(word in printed for word in words) == (name in ids)
+
+
+def test_every_release_has_a_list_of_the_shipped_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("verify_mps", ["--known", "torch==2.10.0", "--macos", "15.2"]) == 0
+    assert "https://github.com/pytorch/pytorch/issues/175189" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--known takes a release"),
+        (["torch>=2"], "torch>=2: --known takes one release"),
+        (["torch"], "torch: --known takes one release"),
+        (["torch==1.11.0"], "torch 1.11.0 has no MPS"),
+        (["none.whl"], "none.whl: "),
+        (["v7.7.7"], "v7.7.7"),
+        (["torch==2.8.0", "--macos", "ventura"], "--macos ventura: is not a version of macOS"),
+        (["torch==2.8.0", "--quick", "--python=3.12"], "--quick, --python: not beside --known, which runs nothing"),
+        (["torch==2.8.0", "--known-issues", "none.yaml"], "none.yaml"),
+    ],
+)
+def test_what_has_no_list_is_refused(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main("verify_mps", ["--known", *arguments, "--json", "answer.json"]) == 2
+    assert words in json.loads(Path("answer.json").read_text())["error"]

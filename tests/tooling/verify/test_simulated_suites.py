@@ -458,7 +458,6 @@ def test_what_makes_no_sense_is_refused_before_anything_is_fetched(
     assert said.lower() in " ".join(capsys.readouterr().err.split()).lower()
 
 
-pytestmark = pytest.mark.slow
 _SUITE = Path(__file__).parents[2] / "device"
 
 
@@ -467,6 +466,7 @@ def built() -> Built:
     return provide("2.6.0", jobs=usable_cores(), reporter=SilentReporter())
 
 
+@pytest.mark.slow
 def test_the_lines_of_each_bug_are_there(built: Built) -> None:
     rows = [row for row in load_issues(_SUITE / "known_issues.yaml") if within("2.6.0", row.torch)]
     lines = [line for row in rows for line in row.lines]
@@ -478,6 +478,7 @@ def test_the_lines_of_each_bug_are_there(built: Built) -> None:
         assert int((places or "1").rpartition("-")[2]) <= len(text), line
 
 
+@pytest.mark.slow
 def test_the_suite_gives_a_verdict_and_goes_on_after_a_crash(
     built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,7 @@ StepOf = Callable[[str], AbstractContextManager[None]]
 class Stages:
     """Both stages of one question; as a Runner, it knows for each subject how to make it ready and how to ask it.
 
-    `releases`: official wheels on Linux stand in the place of venvs and commits.
+    `releases`: official wheels on Linux are tested, no venvs and no commits.
     """
 
     request: BisectionRequest

@@ -128,7 +128,7 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         if request.is_file:
             wheel = find_trusted(Path(request.target), is_trusted=request.is_trusted, python=version)
         else:
-            wheel = find_official(request.target, python=version, reporter=reporter)
+            wheel = find_official(request.target, python=version, reporter=reporter, is_trusted=request.is_trusted)
         interpreter = named or debian_interpreter(wheel.python, reporter)
         below = provide_below(tools, reporter)
         site = unpacked(wheel, below, reporter)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from mps_build.commands.shared.parser import parse_options
@@ -17,7 +18,10 @@ from mps_build.commands.simulate import run as run_command
 from mps_build.common.console import Console
 from mps_build.common.errors import DiskFull, HostError, RefusedForSafety, UsageError
 from mps_build.common.reporting import SilentReporter
+from mps_build.common.wheels.download import FetchedWheel
+from mps_build.common.wheels.pip_call import LIMITS, Limits
 from mps_build.simulation.libraries import plugin_folder
+from mps_build.simulation.official import wheel
 from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
 from mps_build.simulation.official.inventory import Lacking
@@ -127,6 +131,23 @@ def test_a_wheel_of_another_python_is_refused_before_any_work(tmp_path: Path) ->
 def test_only_torch_is_simulated() -> None:
     with pytest.raises(UsageError, match="only torch is simulated"):
         find_official("numpy==2.0", python=None, reporter=SilentReporter())
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_a_release_without_a_hash_of_the_index_runs_only_if_the_user_says_so(
+    is_trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[Limits] = []
+
+    def fetch(requirement: str, **given: Any) -> FetchedWheel:
+        limits.append(given.get("limits", LIMITS))
+        return FetchedWheel(path=_wheel(tmp_path), from_cache=False)
+
+    monkeypatch.setattr(wheel, "fetch_wheel", fetch)
+
+    find_official("torch==2.15.0", python="3.11", reporter=SilentReporter(), is_trusted=is_trusted)
+
+    assert [each.needs_hash for each in limits] == [not is_trusted]
 
 
 def test_what_is_installed_with_a_torch_is_what_a_mac_gets() -> None:

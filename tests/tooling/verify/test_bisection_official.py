@@ -131,7 +131,10 @@ def test_an_end_for_an_older_python_is_found(run: Run, wheels: Wheels) -> None:
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
-        (OwnFault("torch 2.4.0 could not be imported:\nno symbol"), "own_fault: torch 2.4.0 could not be imported"),
+        (
+            OwnFault("torch 2.4.0 could not be imported:\nno symbol"),
+            "own_fault: torch 2.4.0 could not be imported: no symbol",
+        ),
         (CompileError("the software Metal does not compile"), "compile: the software Metal"),
         (NoSuchWheel("no macOS wheel"), "usage: no macOS wheel"),
     ],

@@ -19,7 +19,7 @@ from mps_build.simulation.official.interpreter import SUITES
 from mps_build.simulation.official.session import Official
 
 from ..simulated_suites import BELOW, SLOWER
-from .answers import CaseJudge, Predicate, line_of
+from .answers import CaseJudge, Predicate
 from .request import BisectionRequest
 from .runner import Answer, CannotTest, Prepared
 from .versions import commit_of
@@ -79,7 +79,8 @@ class OfficialReleases:
             try:
                 self._ready[version] = session.prepare(wanted, self.reporter)
             except (OwnFault, CompileError, NoSuchWheel) as error:
-                raise CannotTest(line_of(error)) from error
+                # The whole of it: what stands in the way is in the last lines.
+                raise CannotTest(" ".join(f"{error.cause}: {error}".split())[-300:]) from error
         return self._ready[version]
 
     def ask(self, prepared: Prepared) -> Answer:

@@ -17,6 +17,7 @@ from mps_build.common.wheels.download import MACOS_PLATFORM, NoSuchWheel
 from mps_build.simulation.official import session
 from mps_build.simulation.official.interpreter import SUITES
 from mps_build.simulation.official.session import Official
+from mps_build.simulation.official.wheel import find_official
 
 from ..simulated_suites import BELOW, SLOWER
 from .answers import CaseJudge, Predicate
@@ -70,8 +71,18 @@ class OfficialReleases:
         )
 
     def fetch(self, version: str) -> Path:
-        """Return a release's wheel, as `prepare`."""
-        return self._prepared(version).wheel.path
+        """Return a release's wheel, which is not made ready to run: its kernels are read.
+
+        Raises:
+            CannotTest: there is no such wheel.
+        """
+        try:
+            wheel = find_official(
+                f"torch=={version}", python=None, reporter=self.reporter, is_trusted=self.request.trust
+            )
+        except NoSuchWheel as error:
+            raise CannotTest(str(error)) from error
+        return wheel.path
 
     def _prepared(self, version: str) -> Official:
         if version not in self._ready:

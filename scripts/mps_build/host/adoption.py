@@ -123,7 +123,7 @@ def expectation_of(adoption: Adoption, recipe: Recipe) -> dict[str, Any]:
 def file_stem(host: Host) -> str:
     """Return a name for the files of a recording: chip, macOS, Xcode.
 
-    >>> from .recording import RecordedProbe
+    >>> from .probes.recording import RecordedProbe
     >>> answer = RecordedProbe(argv=("sw_vers", "-productVersion"), stdout="14.6.1\\n", exit=0)
     >>> file_stem(observe(RecordedProber(Recording(probes=(answer,)))))
     'chip-unknown-macos-14.6.1'

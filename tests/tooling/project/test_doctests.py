@@ -11,9 +11,13 @@ import mps_build
 
 
 def modules() -> list[str]:
-    """Return the modules' names; importing __main__ runs the tool; the judge runs in the Python of a torch."""
+    """Return the modules' names; importing __main__ runs the tool, and a torch's Python has judge and references."""
     found = sorted(module.name for module in pkgutil.walk_packages(mps_build.__path__, "mps_build."))
-    return [name for name in found if not name.endswith(("__main__", ".judge")) and ".judge.server." not in name]
+    return [
+        name
+        for name in found
+        if not name.endswith(("__main__", ".judge", ".references")) and ".judge.server." not in name
+    ]
 
 
 def failures(module: ModuleType) -> int:
@@ -28,7 +32,7 @@ def failures(module: ModuleType) -> int:
 def test_the_examples_of_every_module_hold() -> None:
     found = {name: failures(importlib.import_module(name)) for name in modules()}
 
-    assert len(found) > 500
+    assert len(found) > 300
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 

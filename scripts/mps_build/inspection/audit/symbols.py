@@ -59,7 +59,7 @@ class Exports:
                 raise Malformed(f"the exports trie has more than {MOST_NODES} nodes")
             if at >= len(self.trie) or visited[at]:
                 raise Malformed(
-                    f"an edge of the exports trie leads to byte {at} of {len(self.trie)}, or there two times"
+                    f"an edge of the exports trie leads to byte {at} of {len(self.trie)}, or is a second one"
                 )
             visited[at] = 1
             is_name, children = _node(self.trie, at)

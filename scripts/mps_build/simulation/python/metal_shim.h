@@ -102,6 +102,14 @@ template <class T> constexpr bool sim_is_whole = std::is_integral_v<T>;
     const float f = float(v);                                                                                   \
     return value;                                                                                               \
   }
+// C++ has templates of two types under these names as well: what is not a template comes before them.
+#define SIM_OF_TWO(name, T, S)                                                                                  \
+  inline float name(T a, S b) { return std::name(float(a), float(b)); }
+#define SIM_FUNCTION_OF_TWO(name)                                                                               \
+  template <class T, class S> float name(T a, S b) { return std::name(float(a), float(b)); }                    \
+  SIM_OF_TWO(name, float, int) SIM_OF_TWO(name, int, float) SIM_OF_TWO(name, float, uint)                       \
+  SIM_OF_TWO(name, uint, float) SIM_OF_TWO(name, float, long) SIM_OF_TWO(name, long, float)                     \
+  SIM_OF_TWO(name, float, half) SIM_OF_TWO(name, half, float) SIM_OF_TWO(name, half, half) SIM_OF_TWO(name, half, int)
 #define SIM_FUNCTIONS                                                                                           \
   SIM_FUNCTION(exp, std::exp(f)) SIM_FUNCTION(exp2, std::exp2(f)) SIM_FUNCTION(log, std::log(f))                \
   SIM_FUNCTION(log2, std::log2(f)) SIM_FUNCTION(log10, std::log10(f)) SIM_FUNCTION(sqrt, std::sqrt(f))          \
@@ -111,10 +119,7 @@ template <class T> constexpr bool sim_is_whole = std::is_integral_v<T>;
   SIM_FUNCTION(tanh, std::tanh(f)) SIM_FUNCTION(floor, std::floor(f)) SIM_FUNCTION(ceil, std::ceil(f))          \
   SIM_FUNCTION(trunc, std::trunc(f)) SIM_FUNCTION(round, std::round(f)) SIM_FUNCTION(rint, std::rint(f))        \
   SIM_FUNCTION(fract, std::fmin(f - std::floor(f), 0x1.fffffep-1f)) SIM_FUNCTION(fabs, std::fabs(f)) SIM_FUNCTION(isnan, std::isnan(f)) SIM_FUNCTION(isinf, std::isinf(f))        \
-  template <class T, class S> float pow(T a, S b) { return std::pow(float(a), float(b)); }                      \
-  template <class T, class S> float fmod(T a, S b) { return std::fmod(float(a), float(b)); }                    \
-  template <class T, class S> float atan2(T a, S b) { return std::atan2(float(a), float(b)); }                  \
-  template <class T, class S> float copysign(T a, S b) { return std::copysign(float(a), float(b)); }
+  SIM_FUNCTION_OF_TWO(pow) SIM_FUNCTION_OF_TWO(fmod) SIM_FUNCTION_OF_TWO(atan2) SIM_FUNCTION_OF_TWO(copysign)
 SIM_FUNCTIONS
 namespace precise {
 SIM_FUNCTIONS

@@ -109,7 +109,10 @@ def test_cases_of_the_device_suite_are_rehearsed(tmp_path: Path) -> None:
     document = json.loads((record / "record.json").read_text())
     assert document["verdict"] == "rehearsed" and document["simulated"]["official"]
     outcomes = {case["id"]: case["outcome"] for case in document["cases"]}
-    assert len(outcomes) > 1 and set(outcomes.values()) == {"passed"}
+    assert {case: outcomes[case] for case in _CASES if "*" not in case} == {
+        case: "passed" for case in _CASES if "*" not in case
+    }
+    assert len(outcomes) > len(_CASES) and set(outcomes.values()) <= {"passed", "skipped"}  # some need more memory
 
 
 @pytest.mark.skipif(_PYTHON not in SUITES, reason=f"Debian has no Python {_PYTHON} for arm64 that is fetched here")

@@ -15,6 +15,7 @@ from mps_build.simulation.availability import read_availability, table_source
 from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.official.build import Below, provide_below
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, emulated
+from mps_build.simulation.official.kernel_server import ASK_SOURCE, Kernels
 from mps_build.simulation.official.tools import Tools, provide_tools, zig_environ
 from mps_build.wheel_build.objc import write_frameworks
 
@@ -115,6 +116,26 @@ def test_a_class_that_the_software_metal_lacks_is_named_when_it_is_sent_somethin
     answer = _run(tools, below, interpreter, _library(tools, tmp_path, "absent", words=words), metal)
 
     assert answer.stdout.splitlines() == ["_check_absent_class 0"], answer.stderr
+
+
+def test_a_kernel_may_mix_two_types_in_a_function_of_two(
+    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As 2.6.0's digamma and lgamma do: pow of a float and an int."""
+    for name, value in zig_environ().items():
+        monkeypatch.setenv(name, value)
+    pairs = ("x, 2", "h, x", "x, i", "x, x")
+    calls = [f"{name}({pair})" for name in ("pow", "fmod", "atan2", "copysign") for pair in pairs]
+    text = (
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void mixed(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+        f"  float x = out[i]; half h = 2; out[i] = {' + '.join(calls)};\n}}\n"
+    )
+    kernels = Kernels(reader=tmp_path / "none", home=tmp_path, zig=tools.zig)
+
+    reason, library = kernels.answer(ASK_SOURCE, 0, text.encode())
+
+    assert reason == b"" and Path(library.decode()).is_file()
 
 
 _END = """

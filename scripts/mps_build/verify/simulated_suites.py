@@ -138,7 +138,7 @@ class OfficialSuite(SimulatedSuite):
         ready = session.prepare(self._wanted, store.reporter)
         # pip reads conditions for its own Python, not for the one that it fetches for.
         older = _BEFORE_3_11 if Version(ready.interpreter.version) < Version("3.11") else ()
-        pytest = session.packages_beside(ready, (*PYTEST, *older), store.reporter)
+        pytest = session.packages_beside(ready, (*PYTEST, *older), store.reporter, is_trusted=store.trust)
         caller = suite_environ(os.environ)
         # As SimulatedSuite: the session's own path stays out.
         passed = {name: value for name, value in os.environ.items() if name == "MPS_BUILD_CALLER_PATH"}

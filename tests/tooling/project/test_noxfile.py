@@ -213,6 +213,7 @@ def test_there_are_no_more_workers_than_usable_cores(
         ("compare", ["a.whl", "b.whl"], "tool"),
         ("compare", ["a.whl", "b.whl", "--kernels"], "kernels"),
         ("bisect_mps", ["--op=aten.add"], "kernels"),
+        ("bisect_mps", ["--op=aten.add", "--simulated"], "simulate"),
         ("benchmark_mps", [], "png"),
         ("check_mm", [], "check_mm"),
         ("verify_provenance", [], "provenance"),

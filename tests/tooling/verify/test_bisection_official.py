@@ -19,7 +19,7 @@ from mps_build.common.records.device_record import Case
 from mps_build.common.wheels.download import NoSuchWheel
 from mps_build.simulation.official import session
 from mps_build.verify import VerifyRequest
-from mps_build.verify.bisection import answers, official
+from mps_build.verify.bisection import answers, official, versions
 from mps_build.verify.bisection.runner import Answer, Prepared
 from mps_build.verify.bisection.versions import Index
 from packaging.version import Version
@@ -81,11 +81,11 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wheels:
     monkeypatch.setattr(session, "program_environ", lambda ready, *, environ, macos: {"MACOS": macos})
     monkeypatch.setattr(official, "Predicate", made.predicate)
 
-    def versions(index: Index, python: str, *, nightlies: bool) -> tuple[Version, ...]:
+    def listed(index: Index, python: str, *, nightlies: bool) -> tuple[Version, ...]:
         assert "macosx_99_0_arm64" in index.arguments
         return tuple(map(Version, LISTED.get(python, ())))
 
-    monkeypatch.setattr(Index, "versions", versions)
+    monkeypatch.setattr(Index, "versions", listed)
     (tmp_path / "check.py").write_text("raise SystemExit(0)\n")
     return made
 
@@ -131,7 +131,10 @@ def test_an_end_for_an_older_python_is_found(run: Run, wheels: Wheels) -> None:
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
-        (OwnFault("torch 2.4.0 could not be imported:\nno symbol"), "own_fault: torch 2.4.0 could not be imported"),
+        (
+            OwnFault("torch 2.4.0 could not be imported:\nno symbol"),
+            "own_fault: torch 2.4.0 could not be imported: no symbol",
+        ),
         (CompileError("the software Metal does not compile"), "compile: the software Metal"),
         (NoSuchWheel("no macOS wheel"), "usage: no macOS wheel"),
     ],
@@ -210,6 +213,24 @@ def test_a_case_is_run_by_the_wheels_own_suite(run: Run, monkeypatch: pytest.Mon
     for request in requests:
         assert request.simulated is not None and request.simulated.official and request.simulated.macos == "14.4"
         assert (request.only, request.full, request.python) == (("issue-131750",), False, None)
+
+
+def test_the_kernels_of_an_operator_are_read_without_making_the_release_ready(
+    run: Run, wheels: Wheels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(kernels: versions.KernelsOf, *sides: str) -> tuple[str, ...]:
+        return ("k",) if len({Version(kernels.fetch(each).name) < Version("2.4") for each in sides}) > 1 else ()
+
+    monkeypatch.setattr(
+        official, "find_official", lambda name, **_: SimpleNamespace(path=Path(name.partition("==")[2]))
+    )
+    monkeypatch.setattr(versions.KernelsOf, "_compared", changed)
+    wheels.scripts = dict.fromkeys(("2.4.0", "2.4.1", "2.5.0"), "off by 3")
+
+    document = run("check.py", "--op", "exp")[1]
+
+    assert document["stages"][0]["first_new"] == "2.4.0"
+    assert "kernels of exp that differ between 2.3.1 and 2.4.0: k" in document["stages"][0]["note"]
 
 
 def _case(outcome: str, known: str | None = None) -> Case:

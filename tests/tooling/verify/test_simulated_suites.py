@@ -341,7 +341,7 @@ def run_wheel(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(session, "prepare", prepare)
     monkeypatch.setattr(session, "served", serve)
-    monkeypatch.setattr(session, "packages_beside", lambda *_: tmp_path / "beside")
+    monkeypatch.setattr(session, "packages_beside", lambda *_, **__: tmp_path / "beside")
 
     def call(*arguments: str, wheel: str = "torch==2.15.0") -> tuple[int, dict[str, Any]]:
         answer = tmp_path / "answer.json"

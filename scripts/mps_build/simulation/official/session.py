@@ -20,7 +20,7 @@ from mps_build.common.process import Command, CommandFailed, run_in_foreground, 
 from mps_build.common.receipts import StepResult, digest_of
 from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.download import pip_command
-from mps_build.common.wheels.pip_call import run_pip
+from mps_build.common.wheels.pip_call import Limits, limits_of_run, refused_unchecked, run_pip
 from mps_build.common.workspace import expanded, remove_tree
 
 from ..builder.build import held
@@ -128,7 +128,7 @@ def prepare(request: Request, reporter: Reporter) -> Official:
         if request.is_file:
             wheel = find_trusted(Path(request.target), is_trusted=request.is_trusted, python=version)
         else:
-            wheel = find_official(request.target, python=version, reporter=reporter)
+            wheel = find_official(request.target, python=version, reporter=reporter, is_trusted=request.is_trusted)
         interpreter = named or debian_interpreter(wheel.python, reporter)
         below = provide_below(tools, reporter)
         site = unpacked(wheel, below, reporter)
@@ -140,7 +140,8 @@ def prepare(request: Request, reporter: Reporter) -> Official:
             jobs=usable_cores(),
             reporter=reporter,
         )
-        environment = _environment(wheel, interpreter, tools, below, site, metal, reporter)
+        limits = limits_of_run(trust=request.is_trusted)
+        environment = _environment(wheel, interpreter, tools, below, site, metal, reporter, limits)
     return Official(
         wheel=wheel,
         interpreter=interpreter,
@@ -160,6 +161,7 @@ def _environment(
     site: Path,
     metal: Metal,
     reporter: Reporter,
+    limits: Limits,
 ) -> Path:
     facts = {
         "program": str(interpreter.program),
@@ -172,7 +174,7 @@ def _environment(
 
     def make() -> StepResult:
         remove_tree(home)
-        _install(wheel.requirements, interpreter, packages, reporter)
+        _install(wheel.requirements, interpreter, packages, reporter, limits)
         write_whole(home / "pyvenv.cfg", f"home = {interpreter.home}\ninclude-system-site-packages = false\n")
         _write_metadata(wheel, packages)
         return StepResult(trees=(home,))
@@ -203,7 +205,7 @@ def _start_once(home: Path, wheel: Wheel, reporter: Reporter) -> StepResult:
     try:
         run_logged(command, log=log)
     except CommandFailed as failure:
-        said = "\n".join(failure.tail[-4:])
+        said = "\n".join(failure.tail[-4:]) or str(failure)
         if full := disk_full(said, during="while torch is imported"):
             raise full from failure
         raise OwnFault(
@@ -214,11 +216,14 @@ def _start_once(home: Path, wheel: Wheel, reporter: Reporter) -> StepResult:
     return StepResult(files=(started,))
 
 
-def packages_beside(official: Official, requirements: Sequence[str], reporter: Reporter) -> Path:
+def packages_beside(
+    official: Official, requirements: Sequence[str], reporter: Reporter, *, is_trusted: bool = False
+) -> Path:
     """Return a folder with packages that are not part of the environment; made once for each Python.
 
     Raises:
         BuildEnvironmentError, DiskFull: they could not be installed.
+        RefusedForSafety: the index gives no hash of one, and none is trusted without.
     """
     python = official.interpreter.version
     facts = {"requirements": list(requirements), "python": python}
@@ -226,7 +231,7 @@ def packages_beside(official: Official, requirements: Sequence[str], reporter: R
 
     def make() -> StepResult:
         remove_tree(home)
-        _install(requirements, official.interpreter, home, reporter)
+        _install(requirements, official.interpreter, home, reporter, limits_of_run(trust=is_trusted))
         return StepResult(trees=(home,))
 
     with held(official_folder() / "lock", reporter):
@@ -234,18 +239,22 @@ def packages_beside(official: Official, requirements: Sequence[str], reporter: R
     return home
 
 
-def _install(requirements: Sequence[str], interpreter: Interpreter, packages: Path, reporter: Reporter) -> None:
+def _install(
+    requirements: Sequence[str], interpreter: Interpreter, packages: Path, reporter: Reporter, limits: Limits
+) -> None:
     """Let this machine's pip fetch and unpack packages of arm64: nothing of theirs runs here."""
     reporter.started(f"Install {', '.join(requirements)}")
     platforms = [word for name in _PLATFORMS for word in ("--platform", name)]
     argv = (
-        *(*pip_command(), "install", "-q", "--disable-pip-version-check", "--no-input", "--no-compile"),
+        *(*pip_command(limits), "install", "-q", "--disable-pip-version-check", "--no-input", "--no-compile"),
         *("--only-binary=:all:", "--implementation", "cp", "--python-version", interpreter.version, *platforms),
         *("--target", str(packages), *requirements),
     )
     try:
         run_pip(Command(argv=argv, environ=fetch_environ(os.environ)), log=official_log(), tell=reporter.line)
     except CommandFailed as failure:
+        if unchecked := refused_unchecked("\n".join(failure.tail), wanted=", ".join(requirements)):
+            raise unchecked from failure
         said = "\n".join(failure.tail[-6:])
         if full := disk_full(said, during="while packages are installed"):
             raise full from failure

@@ -15,6 +15,7 @@ from mps_build.common.errors import RefusedForSafety, UsageError
 from mps_build.common.receipts import StepResult, fingerprint
 from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.download import NoSuchWheel, fetch_wheel, parse_requirement
+from mps_build.common.wheels.pip_call import limits_of_run
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 from mps_build.common.workspace import cache_folder, remove_tree
 
@@ -44,21 +45,26 @@ class Wheel:
     requirements: tuple[str, ...]
 
 
-def find_official(requirement: str, *, python: str | None, reporter: Reporter) -> Wheel:
+def find_official(requirement: str, *, python: str | None, reporter: Reporter, is_trusted: bool = False) -> Wheel:
     """Return the official wheel of `torch==VERSION`, fetched once; pip has held it to the index's hash.
 
     Args:
         python: the version of the interpreter; None: the first of Debian's that there is a wheel for.
+        is_trusted: one of which the index gives no hash may run as well.
 
     Raises:
         UsageError: there is no such wheel. SourceError: the index cannot be reached.
+        RefusedForSafety: the index gives no hash of it.
     """
     if parse_requirement(requirement).name != "torch":
         raise UsageError(f"{requirement}: only torch is simulated", hint="such as torch==2.15.0")
+    limits = limits_of_run(trust=is_trusted)
     cache, tried = cache_folder() / "wheels", (python,) if python else tuple(SUITES)
     for each in tried:
         try:
-            fetched = fetch_wheel(requirement, python=each, cache=cache, log=official_log(), reporter=reporter)
+            fetched = fetch_wheel(
+                requirement, python=each, cache=cache, log=official_log(), reporter=reporter, limits=limits
+            )
         except NoSuchWheel:
             if python is not None:
                 raise

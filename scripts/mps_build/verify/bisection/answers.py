@@ -71,7 +71,7 @@ class CaseJudge:
             except NoSuchCase as error:
                 raise UsageError(f"the suite has no case {self.case}", hint=error.hint) from error
             except MpsBuildError as error:
-                return Answer(word="skip", reason=line_of(error))
+                return Answer(word="skip", reason=_line(error))
         return answer_of(record.cases, limits=[row.id for row in record.known_issues if row.kind == "limit"])
 
 
@@ -109,8 +109,7 @@ def answer_of(cases: Iterable[Case], *, limits: Sequence[str] = ()) -> Answer:
     return Answer(word="skip", reason=next((case.reason or "skipped" for case in cases), "no case was run"))
 
 
-def line_of(error: MpsBuildError) -> str:
-    """Return an error's cause and first line."""
+def _line(error: MpsBuildError) -> str:
     return f"{error.cause}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
 
 

@@ -17,9 +17,10 @@ from mps_build.common.wheels.download import MACOS_PLATFORM, NoSuchWheel
 from mps_build.simulation.official import session
 from mps_build.simulation.official.interpreter import SUITES
 from mps_build.simulation.official.session import Official
+from mps_build.simulation.official.wheel import find_official
 
 from ..simulated_suites import BELOW, SLOWER
-from .answers import CaseJudge, Predicate, line_of
+from .answers import CaseJudge, Predicate
 from .request import BisectionRequest
 from .runner import Answer, CannotTest, Prepared
 from .versions import commit_of
@@ -70,8 +71,18 @@ class OfficialReleases:
         )
 
     def fetch(self, version: str) -> Path:
-        """Return a release's wheel, as `prepare`."""
-        return self._prepared(version).wheel.path
+        """Return a release's wheel, which is not made ready to run: its kernels are read.
+
+        Raises:
+            CannotTest: there is no such wheel.
+        """
+        try:
+            wheel = find_official(
+                f"torch=={version}", python=None, reporter=self.reporter, is_trusted=self.request.trust
+            )
+        except NoSuchWheel as error:
+            raise CannotTest(str(error)) from error
+        return wheel.path
 
     def _prepared(self, version: str) -> Official:
         if version not in self._ready:
@@ -79,7 +90,8 @@ class OfficialReleases:
             try:
                 self._ready[version] = session.prepare(wanted, self.reporter)
             except (OwnFault, CompileError, NoSuchWheel) as error:
-                raise CannotTest(line_of(error)) from error
+                # The whole of it: what stands in the way is in the last lines.
+                raise CannotTest(" ".join(f"{error.cause}: {error}".split())[-300:]) from error
         return self._ready[version]
 
     def ask(self, prepared: Prepared) -> Answer:

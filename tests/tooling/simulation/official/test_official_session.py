@@ -8,16 +8,22 @@ import shutil
 import struct
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from mps_build.commands.shared.parser import parse_options
 from mps_build.commands.simulate import run as run_command
 from mps_build.common.console import Console
 from mps_build.common.errors import DiskFull, HostError, RefusedForSafety, UsageError
+from mps_build.common.process import Command, CommandFailed
 from mps_build.common.reporting import SilentReporter
+from mps_build.common.wheels.download import FetchedWheel, pip_command
+from mps_build.common.wheels.pip_call import EXECUTED, LIMITS, Limits
 from mps_build.simulation.libraries import plugin_folder
+from mps_build.simulation.official import session, wheel
 from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
 from mps_build.simulation.official.inventory import Lacking
@@ -127,6 +133,40 @@ def test_a_wheel_of_another_python_is_refused_before_any_work(tmp_path: Path) ->
 def test_only_torch_is_simulated() -> None:
     with pytest.raises(UsageError, match="only torch is simulated"):
         find_official("numpy==2.0", python=None, reporter=SilentReporter())
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_a_release_without_a_hash_of_the_index_runs_only_if_the_user_says_so(
+    is_trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[Limits] = []
+
+    def fetch(requirement: str, **given: Any) -> FetchedWheel:
+        limits.append(given.get("limits", LIMITS))
+        return FetchedWheel(path=_wheel(tmp_path), from_cache=False)
+
+    monkeypatch.setattr(wheel, "fetch_wheel", fetch)
+
+    find_official("torch==2.15.0", python="3.11", reporter=SilentReporter(), is_trusted=is_trusted)
+
+    assert [each.needs_hash for each in limits] == [not is_trusted]
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_neither_does_a_package_beside_it(
+    is_trusted: bool, official: Official, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pip(command: Command, **_: object) -> None:
+        if set(pip_command(EXECUTED)) <= set(command.argv):
+            raise CommandFailed(
+                command, exit_code=1, log=tmp_path, tail=("the index gives no sha256 of x.whl: it would run unchecked",)
+            )
+        Path(command.argv[command.argv.index("--target") + 1]).mkdir(parents=True)
+
+    monkeypatch.setattr(session, "run_pip", pip)
+
+    with nullcontext() if is_trusted else pytest.raises(RefusedForSafety, match="it would run unchecked"):
+        session.packages_beside(official, ("pytest",), SilentReporter(), is_trusted=is_trusted)
 
 
 def test_what_is_installed_with_a_torch_is_what_a_mac_gets() -> None:

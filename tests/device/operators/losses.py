@@ -101,6 +101,7 @@ t.add(
         c.draw("positive", {"each": c.shape, "last": c.shape[-1:], "one": ()}[c.args["_w"]]) if c.args["_w"] else None
     ),
     act=lambda x, y, w, flag, **k: F.binary_cross_entropy(x, y, None if w is None else w.detach(), **k),
+    without=("autocast",),  # CUDA's refuses it
     _w=(None, "each", "last", "one"),
     _at=("inside", "ends"),
     reduction=REDUCED,

@@ -284,6 +284,7 @@ t.add(
 )
 t.add(
     "kthvalue",
+    without=("chained",),  # which of two equal ones is named is open
     "distinct",
     dtypes="fi",
     k=(1, 2, 3, 5, 31),

@@ -327,7 +327,7 @@ if is_at_least("2.8"):
         act=_coordinates,
         _kind=tuple(KINDS),
         _form=tuple(FORMS),
-        dtypes="sl",
+        dtypes="s",
         forms=("call",),
         sizes={"main": (72,)},
         **SPARSE,

@@ -284,8 +284,8 @@ t.add(
 )
 t.add(
     "kthvalue",
-    without=("chained",),  # which of two equal ones is named is open
     "distinct",
+    without=("chained",),  # which of two equal ones is named is open
     dtypes="fi",
     k=(1, 2, 3, 5, 31),
     dim=(ABSENT, *ONE),

@@ -205,8 +205,8 @@ def symbols(rehearsal: Rehearsal, ready: Prepared, drawn: Sequence[Unit], consol
 def _exported(ready: Prepared, path: Path) -> str:
     argv = ("llvm-nm", "--extern-only", "--defined-only", "-j", str(path))
     command = ready.wrap(Command(argv=argv, environ=ready.environ))
-    told = subprocess.run(command.argv, env=command.environ, capture_output=True, text=True, check=True)
-    return "\n".join(sorted(told.stdout.split()))
+    reported = subprocess.run(command.argv, env=command.environ, capture_output=True, text=True, check=True)
+    return "\n".join(sorted(reported.stdout.split()))
 
 
 def _code(path: Path) -> tuple[tuple[str, str], ...]:

@@ -135,10 +135,10 @@ def launcher(root: Path) -> Path:
 
 def counted(ready: Prepared) -> tuple[int, int]:
     """Return ccache's hits and misses so far."""
-    asked = capture(ready.wrap(Command(argv=(str(CCACHE), "-s"), cwd=ready.tree.root, environ=ready.environ)))
-    stats = parse_ccache(asked.stdout)
+    tested = capture(ready.wrap(Command(argv=(str(CCACHE), "-s"), cwd=ready.tree.root, environ=ready.environ)))
+    stats = parse_ccache(tested.stdout)
     if stats is None:
-        raise CompileError(f"ccache gives no statistics: {asked.stderr.strip()}")
+        raise CompileError(f"ccache gives no statistics: {tested.stderr.strip()}")
     return stats.hits or 0, stats.misses or 0
 
 
@@ -146,8 +146,8 @@ def versions(ready: Prepared) -> str:
     """Return compiler and cache with their versions, as they name themselves."""
     lines = []
     for program in ("clang++", str(CCACHE)):
-        asked = capture(ready.wrap(Command(argv=(program, "--version"), cwd=ready.tree.root, environ=ready.environ)))
-        lines.append(asked.stdout.partition("\n")[0].strip())
+        tested = capture(ready.wrap(Command(argv=(program, "--version"), cwd=ready.tree.root, environ=ready.environ)))
+        lines.append(tested.stdout.partition("\n")[0].strip())
     return ", ".join(lines)
 
 
@@ -159,8 +159,8 @@ def report(passes: Mapping[str, Pass], tools: str, arguments: argparse.Namespace
     for name, each in passes.items():
         same = sum(each.digests[output] == cold.digests[output] for output in common)
         cpu = sum(each.seconds[output] for output in common)
-        told = (f"{cpu:.1f}", f"{each.hits}", f"{each.misses}", f"{each.hit_rate:.1%}", f"{same} of {len(common)}")
-        rows.append((name, *told))
+        reported = (f"{cpu:.1f}", f"{each.hits}", f"{each.misses}", f"{each.hit_rate:.1%}", f"{same} of {len(common)}")
+        rows.append((name, *reported))
     console.table(("pass", "CPU s", "hits", "misses", "hit rate", "objects as the cold pass's"), rows)
     command = f"nox -s benchmark -- compiler_cache --units {arguments.units} --seed {arguments.seed}"
     command += f" --targets {arguments.targets}"

@@ -45,10 +45,10 @@ class Row:
     def text(self) -> str:
         """Return the row as it is printed."""
         each = ", ".join(f"{seed}: {len(found)}" for seed, found in self.alarms.items())
-        asked = ", ".join(f"{number} {outcome}" for outcome, number in sorted(self.counts.items()))
+        tested = ", ".join(f"{number} {outcome}" for outcome, number in sorted(self.counts.items()))
         seconds = ", ".join(f"{one:.0f}" for one in self.seconds)
         total = sum(map(len, self.alarms.values()))
-        return f"torch {self.torch} on {self.device}: {total} false alarms (seed: number {each}); {asked}; {seconds} s"
+        return f"torch {self.torch} on {self.device}: {total} false alarms (seed: number {each}); {tested}; {seconds} s"
 
 
 def main() -> int:
@@ -63,15 +63,15 @@ def main() -> int:
     given = parser.parse_args()
     rows = []
     for python in given.python:
-        told = subprocess.run(
+        reported = subprocess.run(
             (python, "-c", "import torch, pytest; print(torch.__version__)"),
             capture_output=True,
             text=True,
             check=False,
         )
-        if told.returncode:
-            sys.exit(f"{python} has no torch or no pytest: {told.stderr.strip().splitlines()[-1]}")
-        row = Row(told.stdout.strip(), given.device)
+        if reported.returncode:
+            sys.exit(f"{python} has no torch or no pytest: {reported.stderr.strip().splitlines()[-1]}")
+        row = Row(reported.stdout.strip(), given.device)
         rows.append(row)
         for seed in map(int, given.seeds.split(",")):
             _run(row, python, seed, given)
@@ -99,7 +99,7 @@ def _run(row: Row, python: str, seed: int, given: argparse.Namespace) -> None:
         begun = time.monotonic()
         run = run_suite(request, judge_text=judge_text_on(observe_host(None), row.torch), on_case=_ignore)
     if run.stopped or run.refused or not run.cases:
-        sys.exit(f"torch {row.torch}: the run ended early: {run.stopped or run.refused or 'no case was asked'}")
+        sys.exit(f"torch {row.torch}: the run ended early: {run.stopped or run.refused or 'no case was tested'}")
     row.seconds.append(time.monotonic() - begun)
     row.counts += Counter(case.outcome for case in run.cases)
     row.alarms[seed] = [case for case in run.cases if case.is_new or case.outcome == "own_fault"]

@@ -170,23 +170,23 @@ def measure(bench: Bench, rounds: int, jobs: int) -> None:
     }
     kept = bench.file.with_suffix(".kept")
     shutil.copy2(bench.file, kept)
-    told: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    reported: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     try:
         bench.seconds(ways["ours"], then=bench.import_torch)  # the first one warms the disk's cache
         for _ in range(rounds):
             for name, way in ways.items():
-                told[name].append(bench.seconds(way, then=bench.import_torch))
+                reported[name].append(bench.seconds(way, then=bench.import_torch))
     finally:
         kept.replace(bench.file)
         bench.run(*ninja, "install")
-    for name, pairs in told.items():
+    for name, pairs in reported.items():
         wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
         print(f"{name:14} {wall:6.2f} s wall, {cpu:6.2f} s CPU until imported   {[round(a, 2) for a, _ in pairs]}")
     print(f"load of the machine: {os.getloadavg()}")
-    cpus = [pair[1] for pair in told["ours"]]
+    cpus = [pair[1] for pair in reported["ours"]]
     print(record("rebuild.one_file_s", cpus, unit="CPU s", command=COMMAND, target="as short as ninja"))
     for base, row in (("ninja", "rebuild.editable_ratio"), ("ninja install", "rebuild.editable_of_install_ratio")):
-        plain = statistics.median(pair[1] for pair in told[base])
+        plain = statistics.median(pair[1] for pair in reported[base])
         print(record(row, [each / plain for each in cpus], unit="ratio", command=COMMAND, target="<= 1.1"))
 
 
@@ -222,7 +222,7 @@ def measure_wheel(bench: Bench, rounds: int, jobs: int) -> None:
 
     kept = bench.file.with_suffix(".kept")
     shutil.copy2(bench.file, kept)
-    told: dict[str, list[tuple[float, float]]] = {"python -m build": [], "ours": []}
+    reported: dict[str, list[tuple[float, float]]] = {"python -m build": [], "ours": []}
     try:
         bench.save()
         stock()
@@ -230,16 +230,16 @@ def measure_wheel(bench: Bench, rounds: int, jobs: int) -> None:
         shutil.copytree(root / "bench-whole", root / "bench-raw")
         finish_wheel(next((root / "bench-raw").glob("*.whl")), output=root / "bench-finished", epoch=10**9, bill=bill)
         for _ in range(rounds):
-            told["ours"].append(bench.seconds(ours, then=lambda: None))
-            told["python -m build"].append(bench.seconds(stock, then=lambda: None))
+            reported["ours"].append(bench.seconds(ours, then=lambda: None))
+            reported["python -m build"].append(bench.seconds(stock, then=lambda: None))
     finally:
         kept.replace(bench.file)
-    for name, pairs in told.items():
+    for name, pairs in reported.items():
         wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
         print(f"{name:16} {wall:6.1f} s wall, {cpu:6.1f} s CPU   {[round(a, 1) for a, _ in pairs]}")
     print(f"load of the machine: {os.getloadavg()}")
-    cpus = [pair[1] for pair in told["ours"]]
-    plain, command = statistics.median(pair[1] for pair in told["python -m build"]), f"{COMMAND} --wheel"
+    cpus = [pair[1] for pair in reported["ours"]]
+    plain, command = statistics.median(pair[1] for pair in reported["python -m build"]), f"{COMMAND} --wheel"
     print(record("rebuild.wheel_s", cpus, unit="CPU s", command=command, target="less than python -m build"))
     ratios = [each / plain for each in cpus]
     print(record("rebuild.wheel_ratio", ratios, unit="ratio", command=command, target="< 1"))

@@ -99,11 +99,11 @@ def as_host(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     if not (build / "compile_commands.json").is_file():
         raise SourceError(f"{build} is not configured", hint="nox -s benchmark -- compiler_cache")
     choice = choose_store({"MPS_BUILD_SHARED_CACHE": arguments.store}, shared=True)
-    told = list(choice.warnings)
+    reported = list(choice.warnings)
     began = time.monotonic()
     with (
         rehearsal.workspace.held(),
-        relayed(choice.variables, choice.upstream, Path(sccache), report=told.append) as variables,
+        relayed(choice.variables, choice.upstream, Path(sccache), report=reported.append) as variables,
     ):
         chroot = debian_root(rehearsal, mirror=None)
         chroot = replace(chroot, binds=(*chroot.binds, Path(sccache).parent))
@@ -130,15 +130,15 @@ def as_host(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
             capture(ready.wrap(Command(argv=(program, "--version"), cwd=build, environ=environ))).stdout
             for program in ("clang++", sccache)
         ]
-        asked = capture(ready.wrap(Command(argv=(sccache, "--show-stats"), cwd=build, environ=environ)))
-    stats = parse_sccache(asked.stdout)
+        tested = capture(ready.wrap(Command(argv=(sccache, "--show-stats"), cwd=build, environ=environ)))
+    stats = parse_sccache(tested.stdout)
     if stats is None:
-        raise CompileError(f"sccache gives no statistics: {asked.stderr.strip()}")
+        raise CompileError(f"sccache gives no statistics: {tested.stderr.strip()}")
     return {
         "hits": stats.hits,
         "misses": stats.misses,
         "store": choice.store,
-        "told": told,
+        "reported": reported,
         "versions": ", ".join(name.partition("\n")[0].strip() for name in names),
         "seconds": time.monotonic() - began,
         "digests": digests,

@@ -157,10 +157,10 @@ def prepare(rehearsal: Rehearsal, interpreter: Path) -> Prepared:
             f"{root} holds no build of a first Python",
             hint=f"nox -s rehearse -- {rehearsal.recipe.name} --wheel",
         )
-    asked = capture(Command(argv=(str(interpreter), "-c", "import sys; print('%d.%d' % sys.version_info[:2])")))
-    version = asked.stdout.strip()
+    tested = capture(Command(argv=(str(interpreter), "-c", "import sys; print('%d.%d' % sys.version_info[:2])")))
+    version = tested.stdout.strip()
     if not version:
-        raise SourceError(f"{interpreter} does not run: {asked.stderr.strip()}")
+        raise SourceError(f"{interpreter} does not run: {tested.stderr.strip()}")
     home = interpreter.resolve().parents[1]
     chroot = debian_root(rehearsal, mirror=None)
     chroot = replace(chroot, binds=(*chroot.binds, home))
@@ -230,8 +230,8 @@ def smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path) -> None:
 
 def edges(rehearsal: Rehearsal) -> int:
     """Return how many steps ninja ran for the second Python."""
-    told = parse_ninja(rehearsal.log("compile_wheel-second-python").read_text(encoding="utf-8", errors="replace"))
-    return told.done or 0 if told else 0
+    reported = parse_ninja(rehearsal.log("compile_wheel-second-python").read_text(encoding="utf-8", errors="replace"))
+    return reported.done or 0 if reported else 0
 
 
 def cpu_of(work: Callable[[], None]) -> float:

@@ -21,7 +21,7 @@ STARTS = 5
 
 
 def main() -> int:
-    """Measure, print, and write what was asked for."""
+    """Measure, print, and write what was tested for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recipe", default="v2.6.0")
     parser.add_argument("--write", action="store_true", help="put the rows into benchmarks/results.json")

@@ -3,7 +3,7 @@
     nox -s benchmark -- simulation [--macos 14.4,15.2] [--seeds 0,1,2] [--whole] [--kept DIR [--again]] [--write]
 
 The simulation is built first, apart; --rebuild compiles every object anew, and measures it. Without --whole only the
-quick cases are asked. --write puts the rows into results.json, the share of each run as one measurement. With --kept
+quick cases are tested. --write puts the rows into results.json, the share of each run as one measurement. With --kept
 the answers are kept, and runs that are there are not made again; --again asks anew what was wrong in them, with the
 known issues of now.
 """
@@ -38,11 +38,11 @@ _MOST_LIMITS = 0.01
 
 
 class Run(NamedTuple):
-    """One run of the suite: how many cases were asked, how they ended, which known issues no case met, CPU seconds."""
+    """One run of the suite: how many cases were tested, how they ended, which known issues no case met, CPU seconds."""
 
     macos: str
     seed: int
-    asked: int
+    tested: int
     failed: int
     known: int
     limits: int
@@ -70,7 +70,7 @@ def main() -> int:
     if given.write:
         _write_built(built, given)
         _write(runs, given)
-    return 0 if all(run.known == run.failed and run.limits <= _MOST_LIMITS * run.asked for run in runs) else 1
+    return 0 if all(run.known == run.failed and run.limits <= _MOST_LIMITS * run.tested for run in runs) else 1
 
 
 def measure(given: argparse.Namespace, macos: str, seed: int) -> Run:
@@ -112,7 +112,7 @@ def _ask(given: argparse.Namespace, macos: str, seed: int, *, only: Sequence[str
         options = ["--simulated", "--macos", macos, "--record", folder, "--json", str(file), "--jobs", "1"]
         options += ["--seed", str(seed)]
         part = ["--only", ",".join(only)] if only else [] if given.whole else ["--quick"]
-        # 2: all of those that are asked again are skipped now; a command line that is refused leaves no file.
+        # 2: all of those that are tested again are skipped now; a command line that is refused leaves no file.
         _mps_build("verify_mps", given.recipe, *options, *part, verdicts=(0, 2, 10, 11) if only else _VERDICTS)
         return json.loads(file.read_text(encoding="utf-8")), _cpu_seconds() - before
 
@@ -127,14 +127,14 @@ def _built(recipe: str, *, rebuild: bool) -> dict[str, Any]:
 
 
 def counted(document: dict[str, Any], macos: str, *, seed: int, cpu_seconds: float) -> Run:
-    """Return what a record holds; a case that is skipped was not asked."""
+    """Return what a record holds; a case that is skipped was not tested."""
     cases = [case for case in document["cases"] if case["outcome"] != "skipped"]
     failed = [case for case in cases if case["outcome"] in _WRONG]
     limits = {row["id"] for row in document["known_issues"] if row["kind"] == "limit"}
     return Run(
         macos=macos,
         seed=seed,
-        asked=len(cases),
+        tested=len(cases),
         failed=len(failed),
         known=sum(case["outcome"] == "known" for case in failed),
         limits=sum(case.get("known_issue") in limits for case in failed),
@@ -145,8 +145,8 @@ def counted(document: dict[str, Any], macos: str, *, seed: int, cpu_seconds: flo
 
 def unmet(runs: Sequence[Run]) -> list[str]:
     """Return the known issues that no run met, of those in whose range one ran; each macOS has rows of its own."""
-    asked = {macos: [run for run in runs if run.macos == macos] for macos in dict.fromkeys(run.macos for run in runs)}
-    each = [set.intersection(*(set(run.unmet) for run in mine)) for mine in asked.values()]
+    tested = {macos: [run for run in runs if run.macos == macos] for macos in dict.fromkeys(run.macos for run in runs)}
+    each = [set.intersection(*(set(run.unmet) for run in mine)) for mine in tested.values()]
     return sorted(set.intersection(*each)) if each else []
 
 
@@ -182,12 +182,12 @@ def _write(runs: list[Run], given: argparse.Namespace) -> None:
     seconds = "suite_cpu_s" if given.whole else "quick_cpu_s"
     texts = {
         share: "; ".join(f"{_named(run)} {run.known} of {run.failed} failing" for run in runs),
-        limits: "; ".join(f"{_named(run)} {run.limits} of {run.asked} asked" for run in runs),
-        seconds: f"one process, {runs[0].asked} cases",
+        limits: "; ".join(f"{_named(run)} {run.limits} of {run.tested} tested" for run in runs),
+        seconds: f"one process, {runs[0].tested} cases",
     }
     values = {
         share: [run.known / max(run.failed, 1) for run in runs],
-        limits: [run.limits / max(run.asked, 1) for run in runs],
+        limits: [run.limits / max(run.tested, 1) for run in runs],
         seconds: [run.cpu_seconds for run in runs],
     }
     for name, measured in values.items():

@@ -3,8 +3,8 @@
     nox -s benchmark -- threads --python PYTHON_WITH_TORCH [--device cuda] [--layers LAYERS] [--minutes 9] [--keep FILE]
     nox -s benchmark -- threads --rows FILE...      # what was measured on another machine: into results.json
 
-A part of the suite is asked (--layers), the first time only to warm caches up; then by default, then with each setting.
-The rate is cases that were asked, by the seconds from the start of the first process to the last outcome. No setting is
+A part of the suite is run (--layers), the first time only to warm caches up; then by default, then with each setting.
+The rate is cases that were run, by the seconds from the start of the first process to the last outcome. No setting is
 begun that would not end in --minutes: each one that is left out is named. --keep writes the row into a file, for a
 machine whose files do not stay.
 """
@@ -46,11 +46,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of the suite came to: `asked` cases in so many seconds; `chosen` is how it shared the `cores`."""
+    """What a run of the suite came to: `tested` cases in so many seconds; `chosen` is how it shared the `cores`."""
 
     setting: Setting
     cores: int
-    asked: int
+    tested: int
     seconds: float
     chosen: Setting
     torch: str
@@ -58,7 +58,7 @@ class Run:
     @property
     def rate(self) -> float:
         """Cases a second."""
-        return self.asked / self.seconds
+        return self.tested / self.seconds
 
 
 def main() -> int:
@@ -114,7 +114,7 @@ def measure(given: argparse.Namespace) -> tuple[list[Run], list[Setting]]:
             left_out.append(setting)
             continue
         runs.append(_run(setting, given))
-        print(f"{setting}: {runs[-1].asked} cases, {runs[-1].seconds:.1f} s, {runs[-1].rate:.1f}/s", flush=True)
+        print(f"{setting}: {runs[-1].tested} cases, {runs[-1].seconds:.1f} s, {runs[-1].rate:.1f}/s", flush=True)
     return runs, left_out
 
 
@@ -131,7 +131,7 @@ def row_of(runs: Sequence[Run], left_out: Sequence[Setting], given: argparse.Nam
         "command": f"nox -s benchmark -- threads --python PYTHON --device {given.device}"
         + (f" --layers {given.layers}" if given.layers != LAYERS else ""),
         "target": TARGET,
-        "versions": f"torch {default.torch}, {default.asked} cases of {part}; cases a second: by default "
+        "versions": f"torch {default.torch}, {default.tested} cases of {part}; cases a second: by default "
         f"({default.chosen}) {default.rate:.1f}; processes x threads {rates}{missing}",
         "on": machine(),
     }
@@ -175,7 +175,7 @@ def run_of(document: Mapping[str, Any], setting: Setting, *, seconds: float) -> 
     return Run(
         setting=setting,
         cores=together["cores"],
-        asked=sum(case["outcome"] not in UNASKED for case in document["cases"]),
+        tested=sum(case["outcome"] not in UNASKED for case in document["cases"]),
         seconds=seconds,
         chosen=Setting(together["processes"], together["threads"]),
         torch=document["torch"]["version"],

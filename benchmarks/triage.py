@@ -5,7 +5,7 @@
 --show names each log that is not right. --catalogue FOLDER asks the triage of another checkout (its scripts/ folder),
 for a figure of before. A cause that is named although none may be is wrong, and so is the runner-up in the first place.
 The logs of triage_threads.yaml were each written after the rules were done: their first answers, before the rules were
-fixed for them, are the score out of sample, and are told by themselves.
+fixed for them, are the score out of sample, and are reported by themselves.
 """
 
 from __future__ import annotations

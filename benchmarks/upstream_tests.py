@@ -56,7 +56,7 @@ def main() -> int:
 
     if not given.sum:
         run_upstream(_request(given, release, folder, console), on_test)
-    tests = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}
+    tests = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_tested(test_id, given.only)}
     day = datetime.now(timezone.utc).date().isoformat()
     sizes = read_sizes(folder)
     summary = summed_up(tests.values(), rows, sizes, release=release, macos=given.macos, date=day, ran_on=given.ran_on)
@@ -68,13 +68,13 @@ def main() -> int:
     return 1 if summary.new else 0
 
 
-def _check_same(folder: Path, asked: dict[str, str]) -> None:
+def _check_same(folder: Path, tested: dict[str, str]) -> None:
     """Refuse to go on with the outcomes of another release, or of another macOS."""
-    file = folder / "asked.json"
-    if file.is_file() and (before := json.loads(file.read_text(encoding="utf-8"))) != asked:
-        raise SystemExit(f"{folder} holds outcomes of {before}, not of {asked}: name another folder by --record")
+    file = folder / "tested.json"
+    if file.is_file() and (before := json.loads(file.read_text(encoding="utf-8"))) != tested:
+        raise SystemExit(f"{folder} holds outcomes of {before}, not of {tested}: name another folder by --record")
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(file, json.dumps(asked) + "\n")
+    write_whole(file, json.dumps(tested) + "\n")
 
 
 def _request(given: argparse.Namespace, release: str, folder: Path, console: Console) -> UpstreamRequest:
@@ -82,8 +82,8 @@ def _request(given: argparse.Namespace, release: str, folder: Path, console: Con
     built = provide(release, source=source, jobs=usable_cores(), reporter=console)
     libraries = libraries_of(built, packages=PACKAGES, folder=None, reporter=console)
     assert libraries is not None
-    asked = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}
-    failed = frozenset(test_id for test_id, test in asked.items() if test.outcome in BAD)
+    tested = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_tested(test_id, given.only)}
+    failed = frozenset(test_id for test_id, test in tested.items() if test.outcome in BAD)
     return UpstreamRequest(
         interpreter=libraries / "bin/python",
         environ=simulated_environ(built, macos=given.macos, environ=os.environ, libraries=libraries),
@@ -94,11 +94,11 @@ def _request(given: argparse.Namespace, release: str, folder: Path, console: Con
         only=tuple(map(escape, sorted(failed))) if given.failed else tuple(given.only),
         part=given.part,
         jobs=given.jobs,
-        again=frozenset(asked) if given.again else failed if given.failed else frozenset(),
+        again=frozenset(tested) if given.again else failed if given.failed else frozenset(),
     )
 
 
-def _is_asked(test_id: str, only: list[str]) -> bool:
+def _is_tested(test_id: str, only: list[str]) -> bool:
     return not only or any(fnmatchcase(test_id, pattern) for pattern in only)
 
 

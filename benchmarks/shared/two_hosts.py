@@ -77,9 +77,9 @@ def two_hosts(folder: Path) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _ip(*words: str) -> None:
-    told = capture(Command(argv=("ip", *words)))
-    if not told.ok:
-        raise HostError(f"ip {' '.join(words)}: {told.stderr.strip()}")
+    reported = capture(Command(argv=("ip", *words)))
+    if not reported.ok:
+        raise HostError(f"ip {' '.join(words)}: {reported.stderr.strip()}")
 
 
 def _wait(host: str, address: str) -> None:

@@ -55,7 +55,7 @@ def session(
     Args:
         is_gentle: end it by SIGTERM first; False kills it at once, which is right for a mere question.
         is_guarded: end it also if we are killed outright.
-        is_told: a signal to us goes to it at once, whichever thread waits for it.
+        is_reported: a signal to us goes to it at once, whichever thread waits for it.
 
     Raises:
         OSError: the program cannot be run at all.

@@ -89,7 +89,7 @@ def _stated(finding: dict[str, Any], effect: str, device: str) -> dict[str, Any]
     dtype = str(finding["dtype"]).replace("torch.", "")
     condition = ", ".join([str(finding["transformation"]), *(f"{k.lstrip('@')}={v}" for k, v in levels.items())])
     facts = {"operator": str(finding["operator"]), "dtype": dtype, "condition": condition, "effect": effect}
-    return {**facts, "script": finding["script"], "asked": device}
+    return {**facts, "script": finding["script"], "ran_on": device}
 
 
 if __name__ == "__main__":

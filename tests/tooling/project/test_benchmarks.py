@@ -92,7 +92,7 @@ def test_the_ratio_is_the_default_s_rate_over_the_best_and_what_was_not_run_is_n
 
     row = threads.row_of([default, best], [threads.Setting(4, 1)], given)
 
-    assert default.asked == 2
+    assert default.tested == 2
     assert (row["name"], row["values"]) == ("threads.cuda_rate_ratio", [0.75])
     assert "by default (8 x 2) 0.5; processes x threads 16 x 1 0.7; not run for want of time: 4 x 1" in row["versions"]
     assert threads.row_of([default], [], given)["values"] == [1.0]

@@ -267,7 +267,7 @@ def test_the_benchmark_counts_what_ran_and_what_is_known() -> None:
 
     found = simulation.counted(document, "15.2", seed=1, cpu_seconds=12.0)
 
-    assert found == simulation.Run("15.2", 1, asked=4, failed=3, known=2, limits=1, unmet=("x",), cpu_seconds=12.0)
+    assert found == simulation.Run("15.2", 1, tested=4, failed=3, known=2, limits=1, unmet=("x",), cpu_seconds=12.0)
 
 
 def test_a_row_is_unmet_where_no_run_of_its_range_met_it() -> None:

@@ -77,7 +77,7 @@ def reduce_case(suite: Path, record: Record, case: Case, on: ReductionDevice, sa
     if "script" not in found:
         return Reduction(refused=plain(str(found.get("refused", ""))))
     facts = {key: plain(str(found.get(key, ""))) for key in _WORDS}
-    return Reduction(script=str(found["script"]), facts=facts, ran_on=str(found.get("asked", "")))
+    return Reduction(script=str(found["script"]), facts=facts, ran_on=str(found.get("ran_on", "")))
 
 
 def _reduced(suite: Path, record: Record, case: Case, on: ReductionDevice, said: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _found(case: Case, options: argparse.Namespace, name: str) -> dict[str, Any]
         return {"refused": str(why)}
     except Exception as raised:  # what a case does inside a transform or a compiler cannot be known
         return {"refused": f"it cannot be recorded: {type(raised).__name__}: {str(raised)[:200]}"}
-    found["asked"] = name
+    found["ran_on"] = name
     return found
 
 

@@ -108,12 +108,12 @@ def one_per_thread(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 def strided(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_strided`: sizes and byte strides, innermost first; threads (sizes[0], the rest)."""
-    yield from _laid_out(kernel, case, _strided_step, None)
+    yield from _placed_out(kernel, case, _strided_step, None)
 
 
 def inner_contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_inner_contiguous`: the innermost dimension is dense; threads (its length / W, the outer elements)."""
-    yield from _laid_out(kernel, case, _inner_step, None)
+    yield from _placed_out(kernel, case, _inner_step, None)
 
 
 def dense_castout(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -123,17 +123,17 @@ def dense_castout(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 def strided_castout(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_strided_castout`: strided, and the result is written as another type."""
-    yield from _laid_out(kernel, case, _strided_step, "half")
+    yield from _placed_out(kernel, case, _strided_step, "half")
     yield from _cast_out(kernel, case, _strided_step, ((9, 2, 23), (2, 0, 1), (0, 1, 2)))
 
 
 def inner_castout(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_inner_contiguous_castout`: inner_contiguous, and the result is written as another type."""
-    yield from _laid_out(kernel, case, _inner_step, "half")
+    yield from _placed_out(kernel, case, _inner_step, "half")
     yield from _cast_out(kernel, case, _inner_step, ((9, 2, 23), (1, 0, 2), (0, 1, 2)))
 
 
-def _laid_out(kernel: Kernel, case: Case, step_of: Any, stored: str | None) -> Iterator[Program]:
+def _placed_out(kernel: Kernel, case: Case, step_of: Any, stored: str | None) -> Iterator[Program]:
     """Yield a program for each layout: the dense form on the same logical values, and this form beside it."""
     companion = case.first_companion(kernel)
     source, computed = companion.dtype("input"), result_dtype(companion, "output")

@@ -19,8 +19,7 @@ from pathlib import Path
 
 from mps_build.kernels.execution import sandbox
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 DONE, REFUSED, FAILED = 0, 7, 9
 # A function of the machine that makes one system call: number, then three arguments.
 _CALL = {
@@ -78,7 +77,9 @@ def by_code(number: int, *arguments: int) -> Callable[[], None]:
 def closed_all(calls: Iterable[tuple[int, ...]]) -> list[int]:
     """Return how a closed process ended for each call, tried from the program."""
     said = json.dumps(list(calls))
-    done = subprocess.run([sys.executable, __file__], input=said, capture_output=True, text=True, check=True)
+    environ = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    argv = [sys.executable, __file__]
+    done = subprocess.run(argv, input=said, env=environ, capture_output=True, text=True, check=True)
     found: list[int] = json.loads(done.stdout)
     return found
 

@@ -77,6 +77,9 @@ def judge_run(
     if virtual and device == "mps":
         return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
     new = [case for case in run.cases if case.is_new]
+    if new and all(case.is_event for case in run.cases if case.outcome != "skipped"):
+        said = f"no case of the suite was run, and nothing follows: {new[0].id}: {new[0].reason}"
+        return _ended(OwnFault, said, f"please report it with {record}")
     if new and (run.caught or fault is None):
         return Judged(
             verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record)

@@ -31,6 +31,20 @@ def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path)
     assert f"nox -s repro -- '{tmp_path}/my record.json' layout-add-input" in judged.hint
 
 
+def test_a_suite_of_which_no_file_can_be_imported_is_our_own_fault(tmp_path: Path) -> None:
+    broken = [
+        Case(id=f"test_{name}::collection", layer="drawn", outcome="crashed", reason="SyntaxError") for name in "ab"
+    ]
+    one_ran = [*broken, Case(id="add:common:0", layer="drawn", outcome="passed")]
+
+    judged = judge_run(SuiteRun(cases=broken), device="cuda", record=tmp_path / "record.json")
+
+    assert (judged.verdict, judged.exit_code) == ("not_verified", OwnFault.exit_code)
+    assert "test_a::collection: SyntaxError" in str(judged.message)
+    beside = judge_run(SuiteRun(cases=one_ran), device="cuda", record=tmp_path / "record.json")
+    assert beside.verdict == "regressed"
+
+
 SUITE = Path(__file__).parents[2] / "device"
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
 CASE = "issue-131750"

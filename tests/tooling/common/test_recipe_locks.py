@@ -216,6 +216,19 @@ def test_a_lock_that_a_new_one_makes_says_who_made_it() -> None:
     )
 
 
+def test_a_lock_has_nothing_for_a_python_that_it_was_not_made_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(
+        BuildEnvironmentError, match=r"v2\.6\.0\.txt has nothing for Python 3\.14: its Pythons are 3\.9, "
+    ):
+        lock_of(find_recipe("2.6"), "3.14")
+    (tmp_path / "v2.6.0.txt").write_text("numpy==1\n")
+    monkeypatch.setattr("mps_build.common.recipe.locks.locks_root", lambda: tmp_path)
+    with pytest.raises(BuildEnvironmentError, match="its first line names no Pythons"):
+        lock_of(find_recipe("2.6"), "3.12")
+
+
 def test_without_uv_the_hint_names_the_session_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr("mps_build.common.recipe.locks.find_spec", lambda name: None)

@@ -71,12 +71,21 @@ def lock_of(recipe: Recipe, python: str) -> Lock:
     """Read what the recipe's lock says for `python`.
 
     Raises:
-        BuildEnvironmentError: the lock is missing.
+        BuildEnvironmentError: the lock is missing, or was not made for this Python: what has no marker would be half
+            an environment.
     """
     path = locks_root() / recipe.lock_name
     if not path.is_file():
         raise BuildEnvironmentError(f"{path} is missing", hint=f"nox -s dev -- lock {recipe.name} writes it")
-    return Lock(name=f"{recipe.name}-py{python}", text=for_python(path.read_text(encoding="utf-8"), python))
+    text = path.read_text(encoding="utf-8")
+    made_for = re.match(r"# Made by `[^`]*`, for Python ([0-9.t, ]+), macOS", text)
+    if made_for is None or python not in made_for[1].split(", "):
+        said = f"its Pythons are {made_for[1]}" if made_for else "its first line names no Pythons"
+        raise BuildEnvironmentError(
+            f"{path} has nothing for Python {python}: {said}",
+            hint=f"choose one of them; where the recipe has gained this one: nox -s dev -- lock {recipe.name}",
+        )
+    return Lock(name=f"{recipe.name}-py{python}", text=for_python(text, python))
 
 
 def for_python(text: str, python: str) -> str:

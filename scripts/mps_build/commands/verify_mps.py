@@ -278,13 +278,24 @@ def _list_known(options: Options, console: Console) -> Result:
     rows = issues_of_release(load_issues(path), release, macos=options.macos)
     where = f"torch {release}{f' on macOS {options.macos}' if options.macos else ''}"
     columns = ("what", "on", "gone in", "where it is said")
-    lines = [(row.title, _conditions(row), _until(row), row.link or ", ".join(row.lines)) for row in rows]
+    lines = [(row.title, _conditions(row), _until(row), _source(row)) for row in rows]
     if rows:
         console.table(columns, lines)
     console.print(f"{len(rows)} known issues of MPS in {where}; nothing was run", style="bold")
     of_suite = {"devices", "where", "transformation", "dtype", "levels", "says"}
     found = [{**row.model_dump(exclude=of_suite), "gone_in": row.gone_in} for row in rows]
     return Result(document={"release": release, "macos": options.macos, "known_issues": found})
+
+
+def _source(row: Issue) -> str:
+    """Return where a row's bug is said, or the first of its lines of host code: --json has them all.
+
+    Nine paths a row leave no room for what is wrong on a terminal of 80 columns.
+    """
+    if row.link:
+        return row.link
+    more = f" and {len(row.lines) - 1} more" if len(row.lines) > 1 else ""
+    return row.lines[0].rpartition("/")[2] + more if row.lines else ""
 
 
 def _conditions(row: Issue) -> str:

@@ -474,6 +474,21 @@ def test_every_release_has_a_list_of_the_shipped_table(capsys: pytest.CaptureFix
     assert "https://github.com/pytorch/pytorch/issues/175189" in capsys.readouterr().out
 
 
+def test_of_many_lines_of_host_code_a_terminal_shows_the_first_and_the_document_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"aten/src/ATen/native/mps/operations/ReduceOps.mm:{number}" for number in (569, 1198, 1441)]
+    row = f'  - {{id: "1", lines: [{", ".join(lines)}], title: t, cases: [c], outcome: fails, reason: r}}\n'
+    path, answer = write(tmp_path, row), tmp_path / "answer.json"
+
+    main("verify_mps", ["--known", "torch==2.8.0", "--known-issues", str(path), "--json", str(answer)])
+
+    printed = capsys.readouterr().out
+    assert "ReduceOps.mm:569 and 2 more" in printed
+    assert "aten/src" not in printed
+    assert json.loads(answer.read_text())["known_issues"][0]["lines"] == lines
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

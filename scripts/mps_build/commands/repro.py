@@ -67,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--device", help="the device on which to find what still fails (default: the record's, if here)"
     )
     add_inject(parser, "a fault to hold around the work on the device")
-    parser.add_argument("--python", metavar="FILE", type=Path, help="a Python with torch (default: the record's)")
+    parser.add_argument(
+        "--python", metavar="FILE", type=Path, help="a Python with torch (default: the record's, where we made it)"
+    )
 
 
 def run(options: Options, console: Console) -> Result:

@@ -56,6 +56,7 @@ def judge_run(
     virtual: bool = False,
     simulated: bool = False,
     limits: Collection[str] = (),
+    python: Path | None = None,
 ) -> Judged:
     """Return the verdict of a run that was not interrupted.
 
@@ -63,6 +64,7 @@ def judge_run(
         record: where its record goes, for the next command.
         fault: the injected one.
         limits: known issues that are limits of the simulation.
+        python: the user's own interpreter under test, None for one that we made: `repro` runs only ours unasked.
     """
     if run.refused is not None:
         return _ended(
@@ -82,7 +84,7 @@ def judge_run(
         return _ended(OwnFault, said, f"please report it with {record}")
     if new and (run.caught or fault is None):
         return Judged(
-            verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record)
+            verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record, python)
         )
     if own := [case for case in run.cases if case.outcome == "own_fault"]:
         number = "one case" if len(own) == 1 else f"{len(own)} cases"
@@ -128,12 +130,14 @@ def _by_themselves(new: Sequence[Case]) -> str:
     )
 
 
-def _repro(run: SuiteRun, record: Path) -> str:
+def _repro(run: SuiteRun, record: Path, python: Path | None) -> str:
     new = [case for case in run.cases if case.is_new]
     first = next((case.id for case in new if not case.is_event), None)
     if first is None:
         return f"what failed is no case: {new[0].id}: {new[0].reason}"
     command = f"nox -s repro -- {shlex.quote(str(record))} {shlex.quote(first)}"
+    if python is not None:
+        command += f" --python {shlex.quote(str(python))}"
     return f"`{command}` writes that failure as a script of its own"
 
 

@@ -145,6 +145,7 @@ class Verification:
             virtual=prepared.virtual,
             simulated=request.simulated is not None,
             limits=[row.id for row in self.builder.known if row.kind == "limit"],
+            python=None if prepared.target.before is None else prepared.target.interpreter.executable,
         )
         hint = self.suite.hint if judged.verdict == "regressed" and self.suite.hint else judged.hint
         judged = replace(judged, hint=self._hint(judged.cause, hint))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 from fake_suites import drive, judge_text, outcomes
+from mps_build.cli import main
 from mps_build.common.errors import OwnFault
 from mps_build.common.records.device_record import Case
 from mps_build.verify.suite.driver import run_suite
@@ -28,7 +31,9 @@ def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path)
 
     assert event.hint == "what failed is no case: suite::outside: no disk"
     assert judged.hint is not None
-    assert f"nox -s repro -- '{tmp_path}/my record.json' layout-add-input" in judged.hint
+    assert f"nox -s repro -- '{tmp_path}/my record.json' layout-add-input`" in judged.hint
+    own = judge_run(run, device="mps", record=tmp_path / "my record.json", python=Path("/my venv/bin/python"))
+    assert "layout-add-input --python '/my venv/bin/python'`" in str(own.hint)
 
 
 def test_a_suite_of_which_no_file_can_be_imported_is_our_own_fault(tmp_path: Path) -> None:
@@ -167,3 +172,23 @@ def test_a_case_fails_by_the_work_that_it_left(faults: int, tmp_path: Path) -> N
     said = [json.loads(line) for line in (tmp_path / "said.jsonl").read_text().splitlines()]
     finished = {line["id"]: (line["outcome"], line["reason"]) for line in said if line["event"] == "finished"}
     assert finished == {first: ("failed", "RuntimeError: a failed commit"), second: ("passed", "")}
+
+
+@pytest.mark.skipif(not PYTHON, reason="no torch here; MPS_BUILD_TEST_TORCH names a Python that has it")
+def test_the_command_that_a_failure_names_runs_and_its_script_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MPS_BUILD_TORCH_PYTHON", raising=False)
+    (tmp_path / "fault.py").write_text(RAISES)
+    given = ["--python", PYTHON, "--device", "cpu", "--op", "native_layer_norm", "--layer", "drawn"]
+
+    status = main("verify_mps", [*given, "--inject", "fault.py:raises", "--record", "record", "--json", "a.json"])
+
+    hint = json.loads(Path("a.json").read_text())["hint"]
+    named = re.search(r"`nox -s repro -- ([^`]+)`", hint)
+    assert (status, bool(named)) == (10, True), hint
+    assert named is not None
+    assert main("repro", shlex.split(named[1])) == 0
+    (script,) = tmp_path.glob("repro_*.py")
+    assert subprocess.run([PYTHON, script.name], cwd=tmp_path, check=False).returncode == 0, "right without the fault"

@@ -17,6 +17,7 @@ asks the macOS wheel itself (docs/verify/official_wheel.md).
 
 `--releases 2.4.1..2.15.0 --simulated` runs the known issues' cases over these official wheels, one after another: which
 bug is in which release (docs/verify/known_issues.md). The same command goes on where it stopped.
+`torch==2.15.0 --simulated --against 2.13.0` says what is new: cases, registrations, kernels, names without a rule.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.target.wheel import name_wheel
 
 from .shared.options import amount, count, duration
-from .shared.releases import Wanted, add_releases, tabulate
+from .shared.releases import Wanted, add_releases, compare_with_older, tabulate
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 from .shared.verification import (
     VerdictOptions,
@@ -66,6 +67,7 @@ EXAMPLES = (
     "torch==2.15.0 --simulated --only issue-131750",
     "--known torch==2.9.1 --macos 15.2",
     "--releases 2.4.1..2.15.0 --simulated --html releases.html",
+    "torch==2.15.0 --simulated --against 2.13.0 --html new.html",
 )
 
 _SEEDS = 1_000_000
@@ -90,6 +92,7 @@ class Options(SimulationOptions, VerdictOptions):
     resume: Path | None
     simulated: bool
     releases: str | None
+    against: str | None
     known: bool
 
 
@@ -139,8 +142,8 @@ def run(options: Options, console: Console) -> Result:
     """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     if options.known:
         return _list_known(options, console)
-    if options.releases is not None:
-        return _tabulate(options, console)
+    if options.releases is not None or options.against is not None:
+        return _over_releases(options, console)
     request = _request(options)
     if request.simulated is not None and request.simulated.official:
         from mps_build.verify.simulated_suites import OfficialSuite  # needs what only a simulation needs
@@ -155,19 +158,27 @@ def run(options: Options, console: Console) -> Result:
     return concluded(Verification(request, console, suite), options, console, command="verify_mps")
 
 
-def _tabulate(options: Options, console: Console) -> Result:
+def _over_releases(options: Options, console: Console) -> Result:
+    if options.releases is not None and options.against is not None:
+        raise UsageError("--releases and --against exclude each other", hint="leave one of them out")
+    if options.against is not None and options.target is None:
+        hint = f"nox -s verify_mps -- torch==2.15.0 --simulated --against {options.against}"
+        raise UsageError("--against takes the newer release as well", hint=hint)
+    chosen = (options.only, options.quick, options.layer, options.op, options.cases, options.keys)
     wanted = Wanted(
-        releases=options.releases or "",
-        target=options.target,
+        releases=options.releases,
+        against=options.against,
+        release=None if options.target is None else _release_of(options.target, option="--simulated"),
         given=options.given,
         macos=options.system,
         folder=options.record,
         known_issues=options.known_issues,
-        is_chosen=bool(options.only or options.quick or options.layer or options.op or options.cases or options.keys),
+        is_chosen=any(chosen),
         html=options.html,
         markdown=options.markdown,
     )
-    return tabulate(wanted, _request(options, Simulated(release="", macos=options.system, official=True)), console)
+    request = _request(options, Simulated(release="", macos=options.system, official=True))
+    return (tabulate if options.against is None else compare_with_older)(wanted, request, console)
 
 
 def _request(options: Options, simulated: Simulated | None = None) -> VerifyRequest:

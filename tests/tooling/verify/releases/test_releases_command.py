@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("llvmlite")
+
 from mps_build.cli import main
+from mps_build.commands.shared import releases
 from mps_build.common.errors import OwnFault, SourceError
 from mps_build.common.records.device_record import Record, Torch, WheelFile, write_record
+from mps_build.inspection.coverage.rules import KERNEL, ON_DEMAND, Change
+from mps_build.kernels.report.difference import Difference, Family
+from mps_build.simulation.official.inventory import Lacking
 from mps_build.verify import VerifyRequest
 from mps_build.verify.releases import sweep
-from mps_build.verify.releases.table import SLOW
+from mps_build.verify.releases.news import News, news_of
+from mps_build.verify.releases.table import SLOW, Run
 from small_records import case, record
 
 ISSUES = """\
@@ -82,8 +90,9 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answe
 
     def command(releases: str, *words: str) -> Answer:
         answer = tmp_path / "answer.json"
-        fixed = ["--releases", releases, "--simulated", "--known-issues", str(tmp_path / "known.yaml")]
-        status = main("verify_mps", [*fixed, *words, "--json", str(answer)])
+        named = [releases] if "==" in releases else ["--releases", releases]
+        fixed = ["--simulated", "--known-issues", str(tmp_path / "known.yaml"), "--json", str(answer)]
+        status = main("verify_mps", [*named, *fixed, *words])
         return status, json.loads(answer.read_text())
 
     return command
@@ -109,7 +118,7 @@ def test_each_release_is_run_once_and_the_table_says_which_wheel(
     assert marks(document) == {"2.3.1": "wrong", "2.4.1": "wrong", "2.5.1": "right"}
     assert document["releases"][0]["sha256"] == "hash of 2.3.1"
     assert "3 releases, 0 of them are there" in capsys.readouterr().out
-    assert "`nox -s verify_mps -- --releases 2.5.1,2.3.1,2.4.1 --simulated" in pages[1].read_text()
+    assert "`nox -s verify_mps -- --releases 2.5.1,2.3.1,2.4.1 --simulated --known-issues" in pages[1].read_text()
     assert all("hash of 2.4.1" in each.read_text() and str(tmp_path / "r") not in each.read_text() for each in pages)
 
     again, _ = call("2.3.1,2.4.1,2.5.1,2.6.0")
@@ -175,10 +184,16 @@ def test_a_damaged_record_and_one_of_another_schema_are_run_anew(
     ("words", "said"),
     [
         (("--releases", "2.4.1"), "--releases runs official macOS wheels on Linux"),
-        (("torch==2.4.1", "--releases", "2.4.1", "--simulated"), "--releases names the torch"),
+        (("torch==2.4.1", "--releases", "2.4.1", "--simulated"), "--releases, which names the torch"),
         (("--releases", "2.4.1", "--simulated", "--inject", "f.py:x", "--resume", "d"), "--inject, --resume and --rel"),
         (("--releases", "2.4.1", "--simulated", "--macos", "9"), "--macos 9"),
         (("--releases", "2.4.1", "--simulated", "--quick", "--full"), "exclude each other"),
+        (("--releases", "2.4.1", "--simulated", "--against", "2.3.1"), "--releases and --against exclude each other"),
+        (("--simulated", "--against", "2.3.1"), "--against takes the newer release as well"),
+        (("torch==2.4.1", "--against", "2.3.1"), "--against runs official macOS wheels on Linux"),
+        (("torch==2.4.1", "--simulated", "--against", "2.4.1"), "takes one release, another than 2.4.1"),
+        (("torch==2.4.1", "--simulated", "--against", "2.2.2,2.3.1"), "takes one release"),
+        (("torch>=2.4", "--simulated", "--against", "2.3.1"), "takes one release"),
     ],
 )
 def test_what_makes_no_sense_beside_it_is_refused(
@@ -187,3 +202,64 @@ def test_what_makes_no_sense_beside_it_is_refused(
     assert main("verify_mps", list(words)) == 2
     assert said in capsys.readouterr().err
     assert not suite.ran
+
+
+CHANGES = (Change(name="_int_mm", before=ON_DEMAND, after=KERNEL, reason="named for MPS"),)
+KERNELS = Difference(new=("a",), changed=("b",), gone=("c",), families=(Family(name="add", changed=1, new=1, gone=1),))
+LACKING = Lacking(classes=(), symbols=(), selectors=("setNew:",), sent_selectors=9)
+
+
+@pytest.fixture
+def wheels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of what is read from both wheels."""
+
+    def read(runs: tuple[Run, ...], *_: object) -> News:
+        older, newer = (run.record for run in runs)
+        assert older is not None and newer is not None
+        return news_of(older, newer, registrations=CHANGES, kernels=KERNELS, lacking=LACKING)
+
+    monkeypatch.setattr(releases, "_news", read)
+    monkeypatch.setattr("mps_build.kernels.code.compiler.require_llvm", lambda: None)
+
+
+@pytest.mark.usefixtures("wheels")
+def test_what_is_new_in_a_release_is_one_page(call: Callable[..., Answer], suite: Suite, tmp_path: Path) -> None:
+    suite.wrong = {"2.5.1"}
+    pages = [tmp_path / "n.md", tmp_path / "n.html"]
+
+    status, document = call("torch==2.5.1", "--against", "2.4.1", "--markdown", str(pages[0]), "--html", str(pages[1]))
+
+    assert (status, suite.names, {request.quick for request in suite.ran}) == (10, ["2.4.1", "2.5.1"], {True})
+    assert [change["id"] for change in document["cases"]["newly_failing"]] == ["issue-7"]
+    assert document["kernels"] == {"new": ["a"], "changed": ["b"], "gone": ["c"], "unreadable": []}
+    assert (document["lacking"]["selectors"], document["newer"]["sha256"]) == (["setNew:"], "hash of 2.5.1")
+    for each in pages:
+        for text in (
+            "issue-7",
+            "falls back on demand",
+            "_int_mm",
+            "named for MPS",
+            "setNew:",
+            "1 kernels new, 1 changed",
+        ):
+            assert text in each.read_text(), each
+
+
+@pytest.mark.usefixtures("wheels")
+def test_an_older_release_is_taken_from_an_earlier_run_and_nothing_new_is_0(
+    call: Callable[..., Answer], suite: Suite
+) -> None:
+    call("2.6.0", "--quick")
+
+    status, _ = call("torch==2.7.1", "--against", "2.6.0")
+
+    assert (status, suite.names) == (0, ["2.6.0", "2.7.1"])
+
+
+@pytest.mark.usefixtures("wheels")
+def test_nothing_is_new_in_a_release_that_does_not_come_up_here(call: Callable[..., Answer], suite: Suite) -> None:
+    suite.raised = {"2.7.1": OwnFault("could not be imported")}
+
+    status, document = call("torch==2.7.1", "--against", "2.6.0")
+
+    assert (status, "kernels" in document) == (20, False)

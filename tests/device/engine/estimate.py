@@ -20,8 +20,8 @@ from .runs import Bench
 from .sampler import Case
 from .states import Refused
 
-# Cases that are made to learn what one takes here.
-_TRIED = 48
+# Cases that are made to learn what one takes here: so many, and of a short run one in so many.
+_TRIED, _SHARE = 48, 60
 # What pytest takes to report a case.
 _REPORT_SECONDS = 0.0007
 # How many drawn cases a case of the core takes as long as, and one that may take more than a minute:
@@ -63,7 +63,9 @@ def measured(cases: Sequence[Case], device: torch.device, clock: Callable[[], fl
     two times: the first compiles their graphs.
     """
     safe = [case for case in cases if case.transformation not in _NOT_TRIED]
-    tried = safe[:: max(len(safe) // _TRIED, 1)] or [Case(name, "common", 0) for name in ("add", "exp", "sum")]
+    tried = safe[:: max(len(safe) // _TRIED, min(_SHARE, len(safe) // 4), 1)] or [
+        Case(name, "common", 0) for name in ("add", "exp", "sum")
+    ]
     met = Dispatched()
     _made(tried, Bench(torch.device("cpu"), around=met.watching), clock)
     if device.type == "cpu":

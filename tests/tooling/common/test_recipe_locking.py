@@ -1,4 +1,4 @@
-"""How locks are made: versions with the hashes that fit a Python, on a Mac and on Linux; stale ones are found offline."""
+"""How locks are made: versions, the hashes that fit a Python on a Mac and on Linux; stale ones are found offline."""
 
 from __future__ import annotations
 

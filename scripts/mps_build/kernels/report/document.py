@@ -281,6 +281,6 @@ def families_table() -> str:
 
 
 def _subject(folder: Path) -> str:
-    """Return what a family's package says of itself; its binders are not imported for it."""
+    """Return what a family's package says of itself; nothing is imported for it."""
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
     return text.rstrip(".")

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mps_build.common import strict_yaml
 from mps_build.common.errors import UsageError
-from mps_build.common.json_text import command_schema, file_schemas
+from mps_build.common.json_text import head
 from mps_build.common.known_issues import KnownIssues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
 from mps_build.common.recipe.forms import changes, model_schema, record, support_table, written_schema
@@ -41,6 +41,16 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "recording": Recording,
     "upstream_explanations": UpstreamExplanations,
 }
+# Files that commands leave, or read again, in a form of their own; `?` may be missing, `|null` may be null.
+_FILES: Mapping[str, str] = {
+    "wheel_receipt": "wheel:object recipe:object commit:string|null python:string profile:string "
+    "steps:array audit:object",
+    "companion_receipt": "wheel:object companion:string version:string of_recipe:string torch:object source:object",
+    "rehearsal_receipt": "wheel:object recipe:object rehearsal:string steps:array audit:object",
+    "step_receipt": "step:string version:integer inputs:object digest:string outputs:array facts:object seconds:number",
+    "index_state": "published:object yanked:object reasons:object deleting:object",
+}
+_ENDED = ("interrupted", "cut_off")
 
 
 def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
@@ -68,9 +78,44 @@ def schemas() -> dict[str, str]:
     """Return the text of each JSON Schema by its name; editors check recipes by theirs as they are written."""
     made = {name: model.model_json_schema(mode="validation") for name, model in _MODELS.items()}
     made["recipe"] = written_schema(model_schema(), strict_yaml.read(defaults_file()).data)
-    made |= file_schemas()
-    made |= {name: command_schema(name, getattr(module_of(name), "DOCUMENT", "")) for name in COMMANDS}
+    made |= {name: _schema(name, keys) for name, keys in _FILES.items()}
+    made |= {name: _command_schema(name, getattr(module_of(name), "DOCUMENT", "")) for name in COMMANDS}
     return {name: _schema_text(name, schema) for name, schema in sorted(made.items())}
+
+
+def _command_schema(name: str, keys: str) -> dict[str, Any]:
+    """Return the JSON Schema of a command's document: it ends with how it ended; one that failed may lack all else.
+
+    Args:
+        keys: what it holds beside the head, `key:type`, by spaces. `?key` may be missing, `|null` may be null.
+    """
+    schema = _schema(name, keys)
+    inner = schema["required"][2:]
+    schema["required"] = ["schema", "tool_version", "exit_code", "cause", "hint"]
+    schema["properties"] |= {
+        "exit_code": {"type": "integer", "minimum": 0, "maximum": 255},
+        "cause": {"type": ["string", "null"]},
+        "hint": {"type": ["string", "null"]},
+        "error": {"type": "string"},
+    }
+    if inner:
+        ended = {"properties": {"cause": {"enum": [*_ENDED]}}}
+        schema["anyOf"] = [{"required": inner}, {"required": ["error"]}, ended]
+    return schema
+
+
+def _schema(name: str, keys: str) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "schema": {"const": head(name)["schema"]},
+        "tool_version": {"type": "string", "minLength": 1},
+    }
+    required = [*properties]
+    for word in keys.split():
+        key, _, types = word.partition(":")
+        if not key.startswith("?"):
+            required.append(key)
+        properties[key.lstrip("?")] = {"type": types.split("|") if "|" in types else types}
+    return {"title": name, "type": "object", "required": required, "properties": properties}
 
 
 def recipe_changes(root: Path) -> list[str]:

@@ -12,8 +12,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # They stand as they are in a clone; installed, they lie beside the code (`data_root`).
 FOLDERS = ("build_recipes", "patches", "benchmarks/device", "tests/device", "tests/training")
-# For who changes them; the locks go in as one file.
-LEFT_OUT = {"README.md", "ruff.toml", "locks"}
+# For who changes them.
+LEFT_OUT = {"README.md", "ruff.toml"}
+# Of many small files, a sixth of the wheel's: each goes in as one.
+PACKED = {"locks", "sample"}
 
 
 class DataOfTheTool(BuildHookInterface):
@@ -24,16 +26,17 @@ class DataOfTheTool(BuildHookInterface):
         if version == "editable":
             return
         root = Path(self.root)
+        packing = runpy.run_path(str(root / "scripts" / "mps_build" / "common" / "recipe" / "packed.py"))
+        self.made = Path(tempfile.mkdtemp(prefix="mps-build-packed-"))
         for folder in FOLDERS:
             for path in sorted((root / folder).iterdir()):
-                if path.name not in LEFT_OUT and not path.name.startswith((".", "__pycache__")):
-                    build_data["force_include"][str(path)] = f"mps_build/data/{folder}/{path.name}"
-        packing = runpy.run_path(str(root / "scripts" / "mps_build" / "common" / "recipe" / "packed_locks.py"))
-        locks = sorted((root / "build_recipes" / "locks").glob("*.txt"))
-        self.made = Path(tempfile.mkdtemp(prefix="mps-build-locks-"))
-        packed = self.made / packing["PACKED"]
-        packed.write_text(packing["pack"]({path.name: path.read_text("utf-8") for path in locks}), encoding="utf-8")
-        build_data["force_include"][str(packed)] = f"mps_build/data/build_recipes/{packed.name}"
+                if path.name in LEFT_OUT or path.name.startswith((".", "__pycache__")):
+                    continue
+                source = path
+                if path.name in PACKED:
+                    source = packing["packed_file"](self.made / path.name)
+                    source.write_text(packing["pack"](path), encoding="utf-8")
+                build_data["force_include"][str(source)] = f"mps_build/data/{folder}/{source.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was made for it."""

@@ -13,7 +13,7 @@ from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_ro
 from mps_build.common.recipe.locking import lock_fault
 from mps_build.common.recipe.locks import lock_file, lock_of, lock_text
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.recipe.packed_locks import PACKED, pack, unpack
+from mps_build.common.recipe.packed import pack, unpack
 from packaging.requirements import Requirement
 from rows import for_each
 
@@ -85,27 +85,29 @@ def test_a_lock_installs_on_this_machine(tmp_path: Path) -> None:
 def test_the_wheel_of_the_tool_has_the_locks_in_one_file_and_reads_each_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(locks_root().glob("*.txt"))}
-    packed = pack(texts)
-    (tmp_path / PACKED).write_text(packed, encoding="utf-8")
+    texts = {path.name: path.read_text(encoding="utf-8") for path in locks_root().glob("*.txt")}
+    packed = pack(locks_root())
+    (tmp_path / "locks.txt").write_text(packed, encoding="utf-8")
     monkeypatch.setattr("mps_build.common.recipe.locks.locks_root", lambda: tmp_path / "locks")
-    monkeypatch.setattr("mps_build.common.recipe.locks.recipes_root", lambda: tmp_path)
 
     assert {name: lock_text(name) for name in texts} == texts
-    assert lock_file("v2.6.0.txt") == tmp_path / PACKED
-    whole = re.findall(r"\b[0-9a-f]{64}$|\b[0-9a-f]{64} ", re.sub("^#.*", "", packed, flags=re.MULTILINE), re.MULTILINE)
+    assert lock_file("v2.6.0.txt") == tmp_path / "locks.txt"
+    whole = re.findall(r"--hash=sha256:([0-9a-f]{64})", packed)
     assert len(whole) == len(set(whole)) > 100
     with pytest.raises(BuildEnvironmentError, match=r"v9\.9\.9\.txt is missing"):
         lock_text("v9.9.9.txt")
 
 
-def test_hashes_that_begin_alike_are_not_packed_and_a_cut_one_needs_its_whole() -> None:
+def test_hashes_that_begin_alike_are_not_packed_and_a_cut_one_needs_its_whole(tmp_path: Path) -> None:
     line = "a==1 \\\n    --hash=sha256:{}\n"
     same = "0" * 63
+    (tmp_path / "a.txt").write_text(line.format(f"{same}1"))
 
+    (tmp_path / "b.txt").write_text(line.format(f"{same}2"))
     with pytest.raises(ValueError, match="two hashes begin with 0000"):
-        pack({"a.txt": line.format(f"{same}1"), "b.txt": line.format(f"{same}2")})
-    with pytest.raises(ValueError, match="b is not a lock"):
-        pack({"b": "## c\n"})
+        pack(tmp_path)
+    (tmp_path / "b.txt").write_text("x\n## y\n")
+    with pytest.raises(ValueError, match=r"b\.txt cannot be packed"):
+        pack(tmp_path)
     with pytest.raises(ValueError, match="no hash begins with 0000"):
         unpack("## a.txt\n" + line.format(f"{same[:16]}…"))

@@ -14,9 +14,9 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..errors import BuildEnvironmentError
-from .catalogue import locks_root, recipes_root
+from .catalogue import locks_root
 from .model import Recipe
-from .packed_locks import PACKED, unpack
+from .packed import packed_file, unpack
 
 FROM_SOURCE = "built from the source distribution there"
 _BUILT = rf"# Python ([0-9.t, ]+): no wheel for ([^;]+); {FROM_SOURCE}"
@@ -42,7 +42,7 @@ class Lock:
 
 def lock_file(name: str) -> Path:
     """Return the file that holds a lock, by the lock's file name: its own, or in an installation that of all."""
-    own, packed = locks_root() / name, recipes_root() / PACKED
+    own, packed = locks_root() / name, packed_file(locks_root())
     return packed if packed.is_file() and not own.is_file() else own
 
 
@@ -54,7 +54,7 @@ def lock_text(name: str) -> str:
     """
     path = lock_file(name)
     text = path.read_text(encoding="utf-8") if path.is_file() else None
-    if text is not None and path.name == PACKED:
+    if text is not None and path.name != name:
         text = unpack(text).get(name)
     if text is None:
         raise BuildEnvironmentError(

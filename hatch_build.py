@@ -15,7 +15,7 @@ FOLDERS = ("build_recipes", "patches", "benchmarks/device", "tests/device", "tes
 # For who changes them.
 LEFT_OUT = {"README.md", "ruff.toml"}
 # Of many small files, a sixth of the wheel's: each goes in as one.
-PACKED = {"locks", "sample"}
+PACKED = ("build_recipes/locks", "build_recipes/sample", "scripts/mps_build/simulation/native")
 
 
 class DataOfTheTool(BuildHookInterface):
@@ -26,17 +26,18 @@ class DataOfTheTool(BuildHookInterface):
         if version == "editable":
             return
         root = Path(self.root)
-        packing = runpy.run_path(str(root / "scripts" / "mps_build" / "common" / "recipe" / "packed.py"))
+        packing = runpy.run_path(str(root / "scripts" / "mps_build" / "common" / "packed.py"))
         self.made = Path(tempfile.mkdtemp(prefix="mps-build-packed-"))
         for folder in FOLDERS:
             for path in sorted((root / folder).iterdir()):
-                if path.name in LEFT_OUT or path.name.startswith((".", "__pycache__")):
-                    continue
-                source = path
-                if path.name in PACKED:
-                    source = packing["packed_file"](self.made / path.name)
-                    source.write_text(packing["pack"](path), encoding="utf-8")
-                build_data["force_include"][str(source)] = f"mps_build/data/{folder}/{source.name}"
+                is_left_out = path.name in LEFT_OUT or path.name.startswith((".", "__pycache__"))
+                if not is_left_out and f"{folder}/{path.name}" not in PACKED:
+                    build_data["force_include"][str(path)] = f"mps_build/data/{folder}/{path.name}"
+        for folder in PACKED:
+            made = packing["packed_file"](self.made / Path(folder).name)
+            made.write_text(packing["pack"](root / folder), encoding="utf-8")
+            place = folder.removeprefix("scripts/") if folder.startswith("scripts/") else f"mps_build/data/{folder}"
+            build_data["force_include"][str(made)] = str(packing["packed_file"](Path(place)))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was made for it."""

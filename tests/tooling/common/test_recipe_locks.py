@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.packed import pack
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
 from mps_build.common.recipe.locking import lock_fault
 from mps_build.common.recipe.locks import lock_file, lock_of, lock_text
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.recipe.packed import pack, unpack
 from packaging.requirements import Requirement
 from rows import for_each
 
@@ -96,18 +96,3 @@ def test_the_wheel_of_the_tool_has_the_locks_in_one_file_and_reads_each_as_it_wa
     assert len(whole) == len(set(whole)) > 100
     with pytest.raises(BuildEnvironmentError, match=r"v9\.9\.9\.txt is missing"):
         lock_text("v9.9.9.txt")
-
-
-def test_hashes_that_begin_alike_are_not_packed_and_a_cut_one_needs_its_whole(tmp_path: Path) -> None:
-    line = "a==1 \\\n    --hash=sha256:{}\n"
-    same = "0" * 63
-    (tmp_path / "a.txt").write_text(line.format(f"{same}1"))
-
-    (tmp_path / "b.txt").write_text(line.format(f"{same}2"))
-    with pytest.raises(ValueError, match="two hashes begin with 0000"):
-        pack(tmp_path)
-    (tmp_path / "b.txt").write_text("x\n## y\n")
-    with pytest.raises(ValueError, match=r"b\.txt cannot be packed"):
-        pack(tmp_path)
-    with pytest.raises(ValueError, match="no hash begins with 0000"):
-        unpack("## a.txt\n" + line.format(f"{same[:16]}…"))

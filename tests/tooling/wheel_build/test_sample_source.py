@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import SourceError
+from mps_build.common.packed import pack
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe, locks_root, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.locking import lock_fault
 from mps_build.common.recipe.locks import lock_of
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.recipe.packed import pack
 from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.steps.prepare_source import fetch_source
 

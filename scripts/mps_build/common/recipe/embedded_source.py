@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ..errors import SourceError
 from ..git import check_machine, no_git_hint
+from ..packed import packed_file, texts_of
 from ..process import Command, capture
-from .packed import packed_file, unpack
 
 TAG = "v1.0.0"
 _DATE = "2026-01-01T00:00:00+00:00"
@@ -79,17 +79,16 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
 @contextmanager
 def _files(sample_root: Path) -> Iterator[Path]:
     """Give the tree's folder: as it lies in a clone, or for as long as it is read out of an installation's one file."""
-    packed = packed_file(sample_root)
     if sample_root.is_dir():
         yield sample_root
         return
-    if not packed.is_file():
+    if not packed_file(sample_root).is_file():
         raise SourceError(
             f"{sample_root}: the recipe's embedded source is missing",
             hint="restore the folder beside the recipe, from a complete checkout or an installed mps-build",
         )
     with tempfile.TemporaryDirectory(prefix="mps-build-source-") as folder:
-        for name, text in unpack(packed.read_text(encoding="utf-8")).items():
+        for name, text in texts_of(sample_root).items():
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

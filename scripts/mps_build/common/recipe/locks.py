@@ -14,9 +14,9 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..errors import BuildEnvironmentError
+from ..packed import packed_file, unpack
 from .catalogue import locks_root
 from .model import Recipe
-from .packed import packed_file, unpack
 
 FROM_SOURCE = "built from the source distribution there"
 _BUILT = rf"# Python ([0-9.t, ]+): no wheel for ([^;]+); {FROM_SOURCE}"

@@ -1,4 +1,4 @@
-"""Many small texts as one, as the wheel of the tool holds locks and sample; a hash that comes again is cut short.
+"""Many small texts as one, as the wheel of the tool holds some folders of a clone; a hash that comes again is cut.
 
 The standard library alone, for hatch_build.py runs it. The 20 locks name 140 files 1,100 times: 55 kB of the wheel.
 """
@@ -16,6 +16,19 @@ _CUT = re.compile(r"(?<=--hash=sha256:)([0-9a-f]{16})…")
 def packed_file(folder: Path) -> Path:
     """Return the file that has what a folder of a clone has, where there is one: beside the folder."""
     return folder.with_name(f"{folder.name}.txt")
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """Return the texts below a folder by their paths there: its files', or what one file beside it has of them.
+
+    Raises:
+        ValueError: that file is damaged.
+    """
+    packed = packed_file(folder)
+    if packed.is_file() and not folder.is_dir():
+        return unpack(packed.read_text(encoding="utf-8"))
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 
 def pack(folder: Path) -> str:
@@ -36,11 +49,10 @@ def pack(folder: Path) -> str:
         return f"{digits}…"
 
     parts = []
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
-        text = path.read_text(encoding="utf-8")
+    for name, text in texts_of(folder).items():
         if not text.endswith("\n") or re.search(f"^{_TITLE}", text, re.MULTILINE):
-            raise ValueError(f"{path} cannot be packed")
-        parts.append(f"{_TITLE}{path.relative_to(folder).as_posix()}\n{_WHOLE.sub(cut, text)}")
+            raise ValueError(f"{folder / name} cannot be packed")
+        parts.append(f"{_TITLE}{name}\n{_WHOLE.sub(cut, text)}")
     return "".join(parts)
 
 

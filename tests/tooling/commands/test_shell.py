@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mps_build.wheel_build.bare_shell import bare_shell
+from mps_build.commands.shell import bare_shell
 from processes import LONGEST_SECONDS
 
 SHELLS = [name for name in ("bash", "zsh", "dash", "sh", "fish", "tcsh", "ksh") if shutil.which(name)]

@@ -120,7 +120,7 @@ def test_an_empty_record_can_be_drawn() -> None:
     assert "MPS, not reached." in benchmark_page.render(empty)
 
 
-def test_the_png_is_the_same_picture_at_twice_the_size(recorded: BenchmarkRecord) -> None:
+def test_the_png_is_the_same_picture_at_double_the_size(recorded: BenchmarkRecord) -> None:
     image = pytest.importorskip("PIL.Image")
     drawn = bars.picture(recorded)
     opened = image.open(io.BytesIO(bars.png(recorded)))

@@ -45,7 +45,7 @@ must equal the CPU. Fails: operators that do not, checks that do not hold, impor
 # What a release says itself of an operator that it does not have, or not for mps.
 OWN = re.compile(
     r"not current(?:ly)? (?:implemented|supported)|is not implemented for|not supported (?:on|for|by)|only supported|"
-    r"has no attribute|doesn't support|does not support"
+    r"has no attribute|doesn't support|does not (?:have )?support"
 )
 
 

@@ -27,6 +27,7 @@ from engine.sampler import Case, Sampler
 from engine.states import Refused
 from injecting import Faults
 from rounding import ChoosesOtherwise, RoundsOtherwise
+from transforms import autocast
 
 DEVICE_TESTS = suite_in_process.DEVICE_TESTS
 OPERATORS, TRANSFORMS = operators.described(), transforms.known()
@@ -279,8 +280,8 @@ def test_no_case_calls_a_right_device_wrong(around: Any) -> None:
 
 
 # Where CUDA, which is right, was called wrong: equal numbers, writes to one place, NaN as a whole number.
-CHOICES = ("sort:refusal", "sort:repeated", "topk_many:refusal", "scatter:special", "index_copy:size", "named:size",
-           "named:memory", "special_log1p:refusal")  # fmt: skip
+CHOICES = ("msort:gradient", "sort:refusal", "sort:repeated", "topk_many:refusal", "scatter:special", "index_copy:size",
+           "named:size", "named:memory", "special_log1p:refusal")  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", CHOICES)
@@ -405,6 +406,41 @@ def test_a_complex_or_a_bare_nan_that_is_right_is_right() -> None:
         compare_leaf(Leaf("out", torch.ones(2)), Leaf("out", None), lambda: None, terms=1, factor=1.0)
     with pytest.raises(Mismatch):
         compare_leaf(Leaf("out", math.nan), Leaf("out", 1.0), lambda: None, terms=1, factor=1.0)
+
+
+def test_at_the_end_of_a_dtypes_range_rounding_decides_what_is_infinite() -> None:
+    """A CUDA device was called wrong for it: xlogy of int16 with float16."""
+    half = torch.tensor([math.inf, 1.0], dtype=torch.float16)
+    for near, other in ((65510.0, 1.0), (-65510.0, 1.0)):
+        got = Leaf("out", half * math.copysign(1.0, near))
+        truth = torch.tensor([near, math.copysign(other, near)], dtype=torch.float64)
+        compare_leaf(got, Leaf("out", truth), lambda: None, terms=1, factor=4.0)
+    for far in (60000.0, -65510.0, math.nan):
+        with pytest.raises(Mismatch, match="at other places"):
+            truth = torch.tensor([far, 1.0], dtype=torch.float64)
+            compare_leaf(Leaf("out", half), Leaf("out", truth), lambda: None, terms=1, factor=4.0)
+
+
+@pytest.mark.parametrize("text", ["xlogy:dtype:1", "atan2:dtype:1", "copysign:dtype:3", "logaddexp:dtype:2"])
+def test_an_out_has_the_dtype_of_whole_numbers_beside_fractions(text: str) -> None:
+    case = Case.of(text)
+    way = TRANSFORMS[case.transformation]
+    call = sampler.draw(case, OPERATORS[case.operator], way)
+    assert call is not None
+    call = call.changed(form="out", dtype=torch.int16, values="plain")
+    call = call.with_level("_with", torch.float16).with_level("_cast", "row")
+    truth = trial.reference_of(call, way, Bench(torch.device("cpu")))
+    assert {dtype for _, dtype in truth.forms} == {torch.float16}
+
+
+def test_fake_tensors_do_not_say_what_an_operator_made_of_others_gives_under_autocast() -> None:
+    """A CUDA device was called wrong for it: pinv, whose products are cast one by one."""
+    way, bench = TRANSFORMS["autocast"], Bench(torch.device("cpu"))
+    for name, is_known in (("pinv", False), ("exp", True), ("linear", True)):
+        call = sampler.draw(Case(name, "autocast", 0), OPERATORS[name], way)
+        assert call is not None
+        truth = trial.reference_of(call, way, bench)
+        assert (autocast._by_policy(way, call, bench, truth) is not None) == is_known, name
 
 
 def test_conjugated_answers_are_compared() -> None:

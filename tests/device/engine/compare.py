@@ -14,6 +14,7 @@ import torch
 
 CPU_MULTIPLE = 8.0
 SMALL = 1024  # elements: below it a tensor costs what its calls cost
+_BORDER = 8.0  # of a dtype's eps, about its largest number
 
 
 class Mismatch(AssertionError):
@@ -166,10 +167,15 @@ def _difference(path: str, got: torch.Tensor, want: torch.Tensor) -> tuple[float
             f"{path}: NaN at other places: {int(torch.isnan(got).sum())}, expected {int(torch.isnan(want).sum())}"
         )
     rounded = want.to(got.dtype)  # what overflows in the device's dtype is infinite there too
-    infinite = torch.isinf(rounded)
-    if not torch.equal(torch.isinf(got), infinite) or not torch.equal(got[infinite], rounded[infinite]):
-        raise Mismatch(f"{path}: infinity at other places")
-    finite = torch.isfinite(truth) & ~infinite
+    infinite, answered = torch.isinf(rounded), torch.isinf(got)
+    if not torch.equal(answered, infinite) or not torch.equal(got[infinite], rounded[infinite]):
+        # At the end of the range rounding alone decides what overflows.
+        limits = torch.finfo(got.dtype)
+        is_border = (truth.abs() / limits.max - 1).abs() <= _BORDER * limits.eps
+        wrong = (answered != infinite) | (infinite & (got != rounded))
+        if bool((wrong & ~(is_border & (got.sign() == truth.sign()))).any()):
+            raise Mismatch(f"{path}: infinity at other places")
+    finite = torch.isfinite(truth) & ~infinite & ~answered
     if not bool(finite.any()):
         return 0.0, 0.0
     return largest(gap[finite]), largest(truth[finite])

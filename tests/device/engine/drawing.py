@@ -167,4 +167,7 @@ def narrowed(dtype: torch.dtype, row: Row) -> torch.dtype:
     wanted, own = row.levels.get("dtype"), row.levels["@dtype"]
     if isinstance(wanted, torch.dtype) and wanted.is_floating_point:
         return wanted
+    beside = row.levels.get("_with")  # whole numbers beside it take its dtype
+    if not own.is_floating_point and isinstance(beside, torch.dtype) and beside.is_floating_point:
+        return beside
     return own if own.is_floating_point else torch.float32  # type: ignore[no-any-return]

@@ -33,6 +33,20 @@ RULES: dict[str, Callable[[Any], bool]] = {
         and call.operator.name.startswith(("var", "std"))
         and call.levels["@values"] in ("equal", "zero")
     ),
+    # Beside a variance of 0, as a group of one number has it: group_norm:special:7000001 on CUDA.
+    "whether an eps is rounded to float16, where it is 0, is open": lambda call: (
+        call.levels["@dtype"] == torch.float16
+        and isinstance(call.levels.get("eps"), float)
+        and call.levels["eps"] < 2.0**-25
+    ),
+    # As CUDA's product of 65,000 whole numbers is 0, where the CPU meets infinity first: prod_all:size:4.
+    "whether a product of whole numbers passes a float's range before it meets a 0 is open": lambda call: (
+        call.operator.name in ("prod_all", "cumprod")
+        and not _has_fraction(call.levels["@dtype"])
+        and _has_fraction(call.levels.get("dtype"))
+        and call.levels["@size"] not in ("small", "four", "none", "empty", "hollow", "one", "three", "line")
+        and call.levels["@values"] != "zero"
+    ),
     "among equal numbers an operator chooses whose gradient it is": lambda call: (
         call.levels["@form"] == "grad"
         and call.operator.name.startswith(_CHOOSING)
@@ -57,6 +71,15 @@ _CHOOSING = (
     *("max_pool", "adaptive_max_pool", "fractional_max_pool"),
 )
 _NOT_FINITE = ("special", "inf", "single", "single_inf")
+
+
+def _has_fraction(dtype: Any) -> bool:
+    return isinstance(dtype, torch.dtype) and (dtype.is_floating_point or dtype.is_complex)
+
+
+def chooses(call: Any) -> bool:
+    """Say whether the results of a call are some of its operands' elements."""
+    return bool(call.operator.name.startswith(_CHOOSING))
 
 
 def why(call: Any) -> str:

@@ -190,6 +190,7 @@ for name in ("hann_window", "hamming_window", "bartlett_window", "blackman_windo
         _p=(True, False),
         _dtype=(None, torch.float32, torch.float16),
         factor=64.0,
+        floor=1.0,  # a window's ends are 0 but for rounding
         **({"alpha": (ABSENT, 0.5, 0.0), "beta": (ABSENT, 0.3)} if name == "hamming_window" else {}),
         **({"beta": (ABSENT, 0.0, 5.0, 20.0)} if name == "kaiser_window" else {}),
         **NEW,
@@ -201,6 +202,7 @@ t.add(
     _name=("bartlett", "blackman", "cosine", "exponential", "gaussian", "hamming", "hann", "kaiser", "nuttall"),
     _sym=(True, False),
     factor=64.0,
+    floor=1.0,
     **NEW,
 )
 t.add(

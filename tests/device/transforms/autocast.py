@@ -68,12 +68,31 @@ def _by_policy(transformation: Transformation, call: Call, bench: Any, truth: Tr
     """Return what the call answers of fake tensors on the device: dtypes count. None where that cannot be known."""
     try:
         from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        key = {"cuda": "CUDA", "mps": "MPS"}.get(bench.device.type, "CPU")
+        made_of_others = []
+
+        class Watched(TorchDispatchMode):
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                made_of_others.append(func.namespace == "aten" and _is_made_of_others(func.name(), key))
+                return func(*args, **(kwargs or {}))
 
         run = bench.device_run()
-        with FakeTensorMode(allow_non_fake_inputs=True):
-            return [(one, "") for one in transformation.perform(call, run, truth)]
-    except Exception:  # a private module, and a back end's own limits
+        with FakeTensorMode(allow_non_fake_inputs=True), Watched():
+            found = [(one, "") for one in transformation.perform(call, run, truth)]
+    except Exception:  # private modules, and a back end's own limits
         return None
+    return None if any(made_of_others) else found
+
+
+def _is_made_of_others(name: str, key: str) -> bool:
+    """Say whether an operator calls others on a device, below autocast, as linalg_pinv does.
+
+    On the device each of those is cast again; to fake tensors none of them is seen.
+    """
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return bool(has(name, "CompositeExplicitAutogradNonFunctional") and not has(name, key))
 
 
 transformation = _Autocast()

@@ -190,7 +190,7 @@ void nothing_bound() {
   encode(one, nil, 1);
   done(one);
 }
-// A reference that nothing is bound to reads zeros, as on a GPU; a kernel that writes there is refused.
+// A reference that nothing, or no bytes, are bound to reads zeros, as on a GPU; a kernel that writes there is refused.
 void zeros_read(void **arguments, unsigned *) { ((int *)arguments[1])[0] += 5 + *(const int *)arguments[0]; }
 void nothing_bound_to_a_reference() {
   auto *kernel = made_kernel(zeros_read, 4);
@@ -201,6 +201,8 @@ void nothing_bound_to_a_reference() {
   id<MTLComputeCommandEncoder> encoder = [one computeCommandEncoder];
   [encoder setComputePipelineState:(id)pipeline(kernel)];
   [encoder setBuffer:given offset:0 atIndex:1];
+  [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+  [encoder setBytes:"" length:0 atIndex:0];
   [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
   [encoder endEncoding];
   done(one);

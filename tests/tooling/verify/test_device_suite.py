@@ -126,6 +126,7 @@ def test_each_process_gets_its_share(
     ("request_", "environ", "processes", "threads"),
     [
         (VerifyRequest(device="cpu", only=("a",)), {}, 1, 16),
+        (VerifyRequest(device="mps", quick=True), {}, 4, 4),  # each imports torch for longer than it computes
         (VerifyRequest(device="cpu", jobs=3), {}, 3, 5),
         (VerifyRequest(device="cpu"), {"OMP_NUM_THREADS": "6"}, 2, 6),  # so many have room
         (VerifyRequest(device="mps"), {"MKL_NUM_THREADS": "16"}, 1, 16),

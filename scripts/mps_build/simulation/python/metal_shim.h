@@ -119,7 +119,8 @@ template <class T> constexpr bool sim_is_whole = std::is_integral_v<T>;
   SIM_FUNCTION(tanh, std::tanh(f)) SIM_FUNCTION(floor, std::floor(f)) SIM_FUNCTION(ceil, std::ceil(f))          \
   SIM_FUNCTION(trunc, std::trunc(f)) SIM_FUNCTION(round, std::round(f)) SIM_FUNCTION(rint, std::rint(f))        \
   SIM_FUNCTION(fract, std::fmin(f - std::floor(f), 0x1.fffffep-1f)) SIM_FUNCTION(fabs, std::fabs(f)) SIM_FUNCTION(isnan, std::isnan(f)) SIM_FUNCTION(isinf, std::isinf(f))        \
-  SIM_FUNCTION_OF_TWO(pow) SIM_FUNCTION_OF_TWO(fmod) SIM_FUNCTION_OF_TWO(atan2) SIM_FUNCTION_OF_TWO(copysign)
+  SIM_FUNCTION_OF_TWO(pow) SIM_FUNCTION_OF_TWO(fmod) SIM_FUNCTION_OF_TWO(atan2) SIM_FUNCTION_OF_TWO(copysign)     \
+  SIM_FUNCTION_OF_TWO(fmin) SIM_FUNCTION_OF_TWO(fmax) SIM_FUNCTION_OF_TWO(fdim) SIM_FUNCTION_OF_TWO(nextafter)
 SIM_FUNCTIONS
 namespace precise {
 SIM_FUNCTIONS

@@ -121,15 +121,17 @@ def test_a_class_that_the_software_metal_lacks_is_named_when_it_is_sent_somethin
 def test_a_kernel_may_mix_two_types_in_a_function_of_two(
     tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As 2.6.0's digamma and lgamma do: pow of a float and an int."""
+    """As digamma and lgamma of 2.6.0 do, pow of a float and an int; 2.3.1's fmax and fmin are also of half and bfloat."""
     for name, value in zig_environ().items():
         monkeypatch.setenv(name, value)
-    pairs = ("x, 2", "h, x", "x, i", "x, x")
-    calls = [f"{name}({pair})" for name in ("pow", "fmod", "atan2", "copysign") for pair in pairs]
+    pairs = ("x, 2", "h, x", "x, i", "x, x", "h, h", "b, b", "b, x")
+    calls = [
+        f"{name}({pair})" for name in ("pow", "fmod", "atan2", "copysign", "fmin", "fmax", "fdim") for pair in pairs
+    ]
     text = (
         "#include <metal_stdlib>\nusing namespace metal;\n"
         "kernel void mixed(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
-        f"  float x = out[i]; half h = 2; out[i] = {' + '.join(calls)};\n}}\n"
+        f"  float x = out[i]; half h = 2; bfloat b = bfloat(x); out[i] = {' + '.join(calls)};\n}}\n"
     )
     kernels = Kernels(reader=tmp_path / "none", home=tmp_path, zig=tools.zig)
 

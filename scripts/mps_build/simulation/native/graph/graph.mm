@@ -11,9 +11,17 @@
 #pragma pop_macro("NO")
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <cstring>
 #include <mutex>
 #include <optional>
+#include <typeinfo>
 #include <unordered_map>
+
+// Of the process that has us, which may be one without Python.
+extern "C" {
+__attribute__((weak)) int PyGILState_Ensure(void);
+__attribute__((weak)) void PyErr_Clear(void), PyGILState_Release(int);
+}
 
 namespace {
 // Rules are carried out by ATen's CPU operators on the GPU's thread: without gradients, for good.
@@ -96,6 +104,15 @@ bool is_known_shape(const at::Tensor &x) {
   return !x.is_meta() && x.dim() <= 1 && x.numel() <= MOST_AXES && at::isIntegralType(x.scalar_type(), false);
 }
 
+// An operator without a shape function of C++ has one of Python's, whose error stays with the thread until it is cleared:
+// the next call from Python would end with it.
+void clear_error_of_python(const std::exception &error) {
+  if (!strstr(typeid(error).name(), "python_error") || !PyGILState_Ensure) return;
+  const int held = PyGILState_Ensure();
+  PyErr_Clear();
+  PyGILState_Release(held);
+}
+
 Tensors shapes_of(const Node &node, const Tensors &inputs) {
   const bool has_values = std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor &x) { return !x.is_meta(); });
   try {
@@ -104,6 +121,7 @@ Tensors shapes_of(const Node &node, const Tensors &inputs) {
       if (!is_known_shape(each)) each = without_values({each})[0];
     return found;
   } catch (const std::exception &error) {
+    clear_error_of_python(error);
     // Not every rule takes values beside shapes.
     if (has_values) return shapes_of(node, without_values(inputs));
     static const bool is_verbose = getenv("MPS_BUILD_SIMULATION_SHAPES") != nullptr;

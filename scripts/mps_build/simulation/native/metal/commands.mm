@@ -100,14 +100,15 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
 }
 - (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)slot {
   [self check:slot];
-  // Metal's validation refuses nothing at all (PyTorch hands on an empty list for a tensor of no dimensions).
+  // Metal's validation refuses nothing at all. PyTorch hands on an empty list for a tensor of no dimensions; the kernel
+  // that views one in 2.3 reads it, as if nothing were bound.
   if (length > 4096) sim::refuse_with("setBytes takes 4096 bytes at most, not ", length);
   // In steps of 16 bytes: 2.15 sets 12 for a uint3, which has 16 of which 12 are used (dense_sparse_mul_kernel).
   const NSUInteger room = (length + 15) / 16 * 16, whole = (length + 127) / 64 * 64;
   auto copy = std::shared_ptr<char>((char *)aligned_alloc(64, whole), free);
   memset(copy.get(), 0, whole);
   if (length) memcpy(copy.get(), bytes, length);
-  launch->slots[slot] = {copy.get(), room, true};
+  launch->slots[slot] = {copy.get(), room, length > 0};
   (*resources)[slot] = copy;
 }
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)slot {

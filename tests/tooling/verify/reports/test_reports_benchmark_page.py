@@ -18,7 +18,7 @@ from mps_build.common.records.device_record import write_record
 from mps_build.verify.reports import bars, benchmark_page
 from mps_build.verify.reports.benchmark_side_by_side import compare_benchmarks, verdict
 
-RECORDED = Path(__file__).parents[2] / "recorded" / "records" / "benchmark-cuda-h200-torch-2.11.0.json"
+RECORDED = Path(__file__).parents[3] / "recorded" / "records" / "benchmark-cuda-h200-torch-2.11.0.json"
 
 
 @pytest.fixture(scope="module")

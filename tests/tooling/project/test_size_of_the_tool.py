@@ -60,8 +60,8 @@ def test_the_wheel_is_small_and_holds_the_suite_the_recipes_and_no_page(monkeypa
             wheel.writestr(name, data)
 
     assert len(file.getvalue()) + REST_BYTES <= LIMIT_BYTES
-    data = {name.removeprefix("mps_build/data/") for name in members}
-    assert {"build_recipes/v2.6.0.yaml", "build_recipes/locks.txt", "build_recipes/sample.txt"} <= data
+    names = {name.removeprefix("mps_build/data/") for name in members}
+    assert {"build_recipes/v2.6.0.yaml", "build_recipes/locks.txt", "build_recipes/sample.txt"} <= names
     assert "mps_build/simulation/native.txt" in members
-    assert {"tests/device/conftest.py", "tests/device/known_issues.yaml", "tests/device/engine/cases.py"} <= data
-    assert not [name for name in data if name.endswith((".md", "ruff.toml", ".pyc"))]
+    assert {"tests/device/conftest.py", "tests/device/known_issues.yaml", "tests/device/engine/cases.py"} <= names
+    assert not [name for name in names if name.endswith((".md", "ruff.toml", ".pyc"))]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import OwnFault, Regressed, UsageError
@@ -191,7 +192,7 @@ def _run(wanted: Wanted, request: VerifyRequest, releases: tuple[str, ...], cons
     if "--case-timeout" not in (word.partition("=")[0] for word in wanted.given):
         request = replace(request, case_seconds=_CASE_SECONDS)
     request = replace(request, any_release=True)
-    question = {**request.selection(), "macos": wanted.macos}
+    question = {**request.selection(), "macos": wanted.macos, "suite": __version__}
     folder = (wanted.folder or work_folder() / "releases" / digest_of(question)[:12]).absolute()
     sweep = Sweep(request=request, releases=releases, macos=wanted.macos, folder=folder, console=console)
     sweep.check()

@@ -97,9 +97,8 @@ def tabulate(wanted: Wanted, request: VerifyRequest, console: Console) -> Result
     """Run the cases over each release, and print the table; an interrupted run goes on where it stopped.
 
     Raises:
-        UsageError: options that do not go together, or no release. MpsBuildError: nothing can be run here now.
+        UsageError: no release. MpsBuildError: nothing can be run here now.
     """
-    _check(wanted, "--releases")
     from mps_build.verify.releases.sweep import chosen
 
     issues = load_issues(_table_of(wanted, request))
@@ -119,9 +118,8 @@ def compare_with_older(wanted: Wanted, request: VerifyRequest, console: Console)
     """Run the cases over both releases, read both wheels, and print what is new.
 
     Raises:
-        UsageError: options that do not go together. MpsBuildError: nothing can be run here now.
+        UsageError: not one older release. MpsBuildError: nothing can be run here now.
     """
-    _check(wanted, "--against")
     from mps_build.kernels.code.compiler import require_llvm
     from mps_build.verify.releases.sweep import chosen
 
@@ -155,12 +153,13 @@ def compare_with_older(wanted: Wanted, request: VerifyRequest, console: Console)
     return Result(document=document, exit_code=Regressed.exit_code, cause=Regressed.cause, hint=hint)
 
 
-def _check(wanted: Wanted, option: str) -> None:
-    """Refuse what makes no sense together.
+def check_options(wanted: Wanted) -> None:
+    """Refuse what makes no sense together, before anything is fetched.
 
     Raises:
         UsageError: naming it.
     """
+    option = "--releases" if wanted.against is None else "--against"
     given = {word.partition("=")[0] for word in wanted.given if word.startswith("--")}
     if unfit := sorted(given - _OPTIONS - {option}):
         raise UsageError(f"{', '.join(unfit)} and {option} exclude each other", hint="leave one of them out")

@@ -40,7 +40,7 @@ from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.target.wheel import name_wheel
 
 from .shared.options import amount, count, duration
-from .shared.releases import Wanted, add_releases, compare_with_older, tabulate
+from .shared.releases import Wanted, add_releases, check_options, compare_with_older, tabulate
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 from .shared.verification import (
     VerdictOptions,
@@ -164,6 +164,11 @@ def _over_releases(options: Options, console: Console) -> Result:
     if options.against is not None and options.target is None:
         hint = f"nox -s verify_mps -- torch==2.15.0 --simulated --against {options.against}"
         raise UsageError("--against takes the newer release as well", hint=hint)
+    if options.target is not None and options.target.endswith(".whl"):
+        raise UsageError(
+            f"{options.target}: --against and --releases run releases of the package index, no file",
+            hint="`nox -s verify_mps -- FILE --simulated --trust`, then `nox -s compare` of two records",
+        )
     chosen = (options.only, options.quick, options.layer, options.op, options.cases, options.keys)
     wanted = Wanted(
         releases=options.releases,
@@ -177,6 +182,7 @@ def _over_releases(options: Options, console: Console) -> Result:
         html=options.html,
         markdown=options.markdown,
     )
+    check_options(wanted)
     request = _request(options, Simulated(release="", macos=options.system, official=True))
     return (tabulate if options.against is None else compare_with_older)(wanted, request, console)
 

@@ -26,9 +26,8 @@ from mps_build.common.interpreters import search_interpreter
 from mps_build.common.recipe.catalogue import all_recipes, build_python, find_recipe, newest_stable
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.reporting import Result
-from mps_build.host.adoption import recorded
 from mps_build.host.host import Host, observe
-from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber, RecordingProber
+from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber, RecordingProber, recorded
 from mps_build.host.requirements.findings import Finding, level_style, lines_of
 from mps_build.host.requirements.inspect import Buildability, blockers, buildability_of, inspect, unlocked_by, warnings
 from mps_build.host.requirements.tools import build_python_findings

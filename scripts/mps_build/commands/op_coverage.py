@@ -30,9 +30,7 @@ from ..common.recipe.catalogue import find_recipe
 from ..common.recipe.model import Recipe
 from ..common.records.device_record import load_record
 from ..common.reporting import Result
-from ..common.wheels.wheel_file import UnsoundWheel, open_wheel
 from ..common.workspace import Workspace, cache_folder, expanded, work_folder
-from ..inspection.audit.symbols import read_library
 from ..inspection.coverage.model import Facts, from_document
 from ..inspection.coverage.render import CSS, WORDS, page_body, summary, table_rows, transitions
 from ..inspection.coverage.rules import (
@@ -49,8 +47,7 @@ from ..inspection.coverage.rules import (
     totals,
 )
 from ..inspection.coverage.tree import NEEDED, facts_of_tree
-from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
-from ..inspection.limits import Malformed
+from ..inspection.coverage.wheel import facts_of_wheel, read_compiled
 from .shared.options import add_offline, add_trust
 from .shared.wheels import find_wheel
 
@@ -64,9 +61,6 @@ EXAMPLES = (
     "v2.6.0 --against torch==2.6.0",
     "torch==2.15.0 --record record.json",
 )
-
-
-_MOST_LIBRARY_BYTES = 1 << 30  # 200 MB in 2.15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +163,7 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
         # The wheel's own torchgen runs, which is a program.
         python = None if path.exists() else options.python
         wheel, _ = find_wheel(source, python, console, runs=True, trust=options.trust)
-        return facts_of_wheel(wheel, _compiled(wheel, console))
+        return facts_of_wheel(wheel, read_compiled(wheel, console))
     recipe = find_recipe(source)
     if recipe.source.kind == "embedded":
         raise UsageError(f"{recipe.name} is not PyTorch: it has no operators", hint="name a release, as v2.6.0")
@@ -178,24 +172,6 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
     if (built / NEEDED[0]).is_dir():
         return facts_of_tree(built, label=f"{label} in {built}")
     return _of_commit(recipe, label, options, console)
-
-
-def _compiled(wheel: Path, console: Console) -> Compiled:
-    """Return what the wheel's library registers; a library that cannot be read is reported, not fatal."""
-    console.started("Read the library's registrations", unit="bytes")
-    try:
-        with open_wheel(wheel) as members:
-            library = read_library(members.read(LIBRARY, most_bytes=_MOST_LIBRARY_BYTES))
-    except (Malformed, UnsoundWheel, OSError) as error:
-        return Compiled(fault=str(error).strip("'\""))
-    finally:
-        console.done()
-    registered = {
-        key: tuple((each.operator, each.falls_back) for function in functions for each in function)
-        for key, functions in library.registered.items()
-    }
-    fault = "" if registered else "it holds no registering function of arm64 code"
-    return Compiled(registered=registered, kernels=library.kernels, fault=fault)
 
 
 def _of_commit(recipe: Recipe, label: str, options: Options, console: Console) -> Facts:

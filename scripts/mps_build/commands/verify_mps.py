@@ -14,6 +14,10 @@ verification. A failure there is explained by data, or it is new. `torch==2.15.0
 asks the macOS wheel itself (docs/verify/official_wheel.md).
 
 `--known torch==2.9.1` runs nothing: it lists what is known to be wrong with MPS in that release.
+
+`--releases 2.4.1..2.15.0 --simulated` runs the known issues' cases over these official wheels, one after another: which
+bug is in which release (docs/verify/known_issues.md). The same command goes on where it stopped.
+`torch==2.15.0 --simulated --against 2.13.0` says what is new: cases, registrations, kernels, names without a rule.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.target.wheel import name_wheel
 
 from .shared.options import amount, count, duration
+from .shared.releases import Wanted, add_releases, compare_with_older, tabulate
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 from .shared.verification import (
     VerdictOptions,
@@ -61,6 +66,8 @@ EXAMPLES = (
     "v2.6.0 --simulated --macos 14.4 --quick",
     "torch==2.15.0 --simulated --only issue-131750",
     "--known torch==2.9.1 --macos 15.2",
+    "--releases 2.4.1..2.15.0 --simulated --html releases.html",
+    "torch==2.15.0 --simulated --against 2.13.0 --html new.html",
 )
 
 _SEEDS = 1_000_000
@@ -84,6 +91,8 @@ class Options(SimulationOptions, VerdictOptions):
     suite: Path | None
     resume: Path | None
     simulated: bool
+    releases: str | None
+    against: str | None
     known: bool
 
 
@@ -119,6 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a recipe's MPS host code on Linux (docs/verify/simulated.md), or a macOS wheel; rehearses",
     )
     add_simulation_options(parser)
+    add_releases(parser)
     parser.add_argument(
         "--known",
         action="store_true",
@@ -132,6 +142,8 @@ def run(options: Options, console: Console) -> Result:
     """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     if options.known:
         return _list_known(options, console)
+    if options.releases is not None or options.against is not None:
+        return _over_releases(options, console)
     request = _request(options)
     if request.simulated is not None and request.simulated.official:
         from mps_build.verify.simulated_suites import OfficialSuite  # needs what only a simulation needs
@@ -146,14 +158,37 @@ def run(options: Options, console: Console) -> Result:
     return concluded(Verification(request, console, suite), options, console, command="verify_mps")
 
 
-def _request(options: Options) -> VerifyRequest:
+def _over_releases(options: Options, console: Console) -> Result:
+    if options.releases is not None and options.against is not None:
+        raise UsageError("--releases and --against exclude each other", hint="leave one of them out")
+    if options.against is not None and options.target is None:
+        hint = f"nox -s verify_mps -- torch==2.15.0 --simulated --against {options.against}"
+        raise UsageError("--against takes the newer release as well", hint=hint)
+    chosen = (options.only, options.quick, options.layer, options.op, options.cases, options.keys)
+    wanted = Wanted(
+        releases=options.releases,
+        against=options.against,
+        release=None if options.target is None else _release_of(options.target, option="--simulated"),
+        given=options.given,
+        macos=options.system,
+        folder=options.record,
+        known_issues=options.known_issues,
+        is_chosen=any(chosen),
+        html=options.html,
+        markdown=options.markdown,
+    )
+    request = _request(options, Simulated(release="", macos=options.system, official=True))
+    return (tabulate if options.against is None else compare_with_older)(wanted, request, console)
+
+
+def _request(options: Options, simulated: Simulated | None = None) -> VerifyRequest:
     if options.case_timeout <= 0:
         raise UsageError("--case-timeout takes a number above 0")
     if not 0 <= options.seed < _SEEDS:
         raise UsageError(f"--seed takes a number from 0 to {_SEEDS - 1}")
     if options.quick and options.full:
         raise UsageError("--quick and --full exclude each other", hint="choose one")
-    simulated = _simulated(options)
+    simulated = simulated or _simulated(options)
     fields = {**torch_fields(options, simulated=simulated), **verdict_fields(options)}
     if options.resume is not None:
         fields["folder"] = options.resume

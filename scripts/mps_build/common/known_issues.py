@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -89,6 +90,7 @@ Range = Annotated[str, AfterValidator(_specifier)]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Expression = Annotated[Text, AfterValidator(_expression)]
 HostLine = Annotated[str, StringConstraints(pattern=r"^[\w./+-]+\.(?:mm|cpp|h|metal|py)(?::\d+(?:-\d+)?)?$")]
+DrawnCase = Annotated[str, StringConstraints(pattern=r"^\w+:\w+:\d{1,12}$")]
 Kind = Literal["bug", "apple", "limit"]
 Where = Literal["mac", "simulated", "official"]
 Patterns = Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -112,6 +114,7 @@ class Issue(_Declared):
         transformation, dtype: of drawn cases; patterns. levels: other levels of the drawn call by factor, both patterns
             (`"layout*|producer": ["!dense"]`; `!` is not).
         says: a regular expression that is found in each line of what the case says is wrong.
+        shown_by: ids of drawn cases that were seen to be wrong so: where it is looked for in other releases.
         outcome: what its cases do while it holds; `flaky`: they may pass as well.
     """
 
@@ -133,6 +136,7 @@ class Issue(_Declared):
     dtype: Patterns | None = None
     levels: Mapping[Text, Patterns] | None = None
     says: Expression | None = None
+    shown_by: tuple[DrawnCase, ...] = ()
     outcome: Literal["fails", "flaky", "crashes"]
     reason: Text
     fixed_by: Annotated[str, StringConstraints(pattern=r"^patches/\S+\.patch$")] | None = None
@@ -144,6 +148,8 @@ class Issue(_Declared):
         drawn = [name for name in ("transformation", "dtype", "levels") if getattr(self, name)]
         if drawn and not self.operators:
             raise ValueError(f"{self.id}: `{drawn[0]}` is of drawn cases: give `operators` beside it")
+        if stranger := next((one for one in self.shown_by if not _is_one_of(one, self.drawn)), None):
+            raise ValueError(f"{self.id}: `shown_by` {stranger} is no case of its `operators` and `transformation`")
         if self.outcome == "crashes" and (self.dtype or self.levels):
             raise ValueError(
                 f"{self.id}: nobody knows `dtype` or `levels` of a case that ended its process: "
@@ -173,6 +179,10 @@ class Issue(_Declared):
     def drawn(self) -> tuple[str, ...]:
         """Patterns of the ids of the drawn cases that it speaks of."""
         return tuple(f"{name}:{way}:*" for name in self.operators or () for way in self.transformation or ("*",))
+
+
+def _is_one_of(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 _PLACES: Mapping[Kind, tuple[Where, ...]] = {

@@ -1,50 +1,20 @@
-"""A recording on its way to others: what names a person is taken out, and the tests take only what is understood."""
+"""A recording that somebody sent, on its way into the tests: it names nobody, and all of it is understood."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 
-from mps_build import __version__
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.scrubbing.identifiers import MACHINE, Identity
-from mps_build.common.scrubbing.scrubber import Scrubber
-from mps_build.common.scrubbing.secrets import SECRETS, kinds_in, take_out
+from mps_build.common.scrubbing.identifiers import MACHINE
+from mps_build.common.scrubbing.secrets import SECRETS, kinds_in
 
 from .host import Host, observe
-from .probes.probers import Prober, RecordedProber
-from .probes.recording import Recording, recording_document, recording_of
+from .probes.probers import RecordedProber
+from .probes.recording import Recording, recording_of
 from .requirements.inspect import blockers, inspect, warnings
-
-
-def scrub(document: Mapping[str, Any], identity: Identity) -> tuple[dict[str, Any], Counter[str]]:
-    """Return a recording's document without what names anybody, and how often each kind was taken out."""
-    secrets = Scrubber()
-    removed: Counter[str] = secrets.removed
-
-    def clean(text: str) -> str:
-        return take_out(identity.take_out(secrets.text(text), removed), MACHINE, removed)
-
-    probes = [
-        {**probe, "argv": [clean(word) for word in secrets.value(list(probe["argv"]))]}
-        | {key: clean(probe.get(key) or "") for key in ("stdout", "stderr")}
-        for probe in document["probes"]
-    ]
-    return {**document, "probes": probes}, +removed
-
-
-def recorded(prober: Prober, *, identity: Identity | None = None) -> tuple[dict[str, Any], Counter[str]]:
-    """Return all that a prober's host answered, scrubbed, as a recording's document, and what was taken out."""
-    document = recording_document(
-        (answer for answer, _ in prober.answers()),
-        recorded_on=datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        tool=f"mps-build {__version__}",
-    )
-    return scrub(document, identity or Identity.of_this_machine())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

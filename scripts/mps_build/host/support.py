@@ -26,9 +26,8 @@ from mps_build.common.scrubbing.identifiers import Identity
 from mps_build.common.scrubbing.scrubber import Scrubber
 from mps_build.common.workspace import CHECKOUT, in_checkout
 
-from .adoption import recorded
 from .host import observe
-from .probes.probers import RecordingProber
+from .probes.probers import RecordingProber, recorded
 
 _SUFFIXES = (".json", ".jsonl", ".log", ".txt", ".md")
 # Trees of sources, environments and wheels: nothing in there tells how a run went.

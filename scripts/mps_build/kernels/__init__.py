@@ -10,8 +10,8 @@ A *family* is a folder of families/: what is known of kernels that belong togeth
 - family.yaml, `contracts`: how each form is launched. A contract is matched by the kernel's own signature: the names of
   its buffers in order (`arguments`), optionally its built-in arguments (`builtins`) and the types of single arguments
   (`types`), and the pattern of its name (`name`, families/shared/contracts.compile_pattern). No kernel has two.
-- binder.py: pure generators `(Kernel, Case) -> Iterator[Program]`, named by the contracts. Everything they need is in
-  the two: `kernel.pack("params", {...})` fills a struct by the field names of this kernel's own metadata,
+- __init__.py: *binders*, pure generators `(Kernel, Case) -> Iterator[Program]`, named by the contracts. Everything they
+  need is in the two: `kernel.pack("params", {...})` fills a struct by the field names of this kernel's own metadata,
   `kernel.dtype("input")` gives an element type, `kernel.parts` the groups of the name's pattern, `case.values` seeded
   inputs, `case.companion(name)` another kernel of the library (the contract's `companions` name it beforehand).
 - family.yaml, `references`: what is right, as an expression of torch or a function of references.py, which runs where

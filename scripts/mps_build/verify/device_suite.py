@@ -75,6 +75,7 @@ class DeviceSuite:
             seed=request.seed,
             only=request.only,
             op=request.op,
+            skip=request.skip,
             fault=request.absolute_fault,
             known=as_suite_reads_them(context.known),
             jobs=together.processes,

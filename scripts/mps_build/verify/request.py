@@ -25,6 +25,8 @@ class VerifyRequest:
     `resume`: the record in `folder` is of an interrupted run of the same question, whose cases are taken over.
     `trust`: run a torch of which the index gives no hash.
     `cases`, `keys` and `seconds` bound the whole suite, 0 leaves it to its default; `seed` draws other cases.
+    `skip`: ids or patterns of cases that are not run.
+    `any_release`: known issues hold whatever their range of releases says, so that a table can be made of them.
     `simulated`: the device is PyTorch's host code on Linux, or a macOS wheel; neither `target` nor `python` is given.
     """
 
@@ -40,6 +42,7 @@ class VerifyRequest:
     seconds: float = 0.0
     seed: int = 0
     op: str | None = None
+    skip: tuple[str, ...] = ()
     fault: str | None = None
     accept_known: bool = False
     allow_virtual: bool = False
@@ -53,6 +56,7 @@ class VerifyRequest:
     resume: bool = False
     suite: Path | None = None
     known_issues: Path | None = None
+    any_release: bool = False
     simulated: Simulated | None = None
 
     @property
@@ -157,6 +161,7 @@ class VerifyRequest:
             "seed": self.seed,
             "op": self.op,
             "inject": self.fault,
+            **({"skip": list(self.skip)} if self.skip else {}),
         }
 
     def statement(self, gpu: Mapping[str, Any]) -> str:

@@ -14,7 +14,8 @@ from mps_build.common.errors import BuildEnvironmentError, CompileError, UsageEr
 from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, CommandFailed, capture, kept_awake, run_logged
 from mps_build.common.receipts import Receipt, StepResult
-from mps_build.common.recipe.catalogue import defaults_file, locks_root, recipe_file
+from mps_build.common.recipe.catalogue import defaults_file, recipe_file
+from mps_build.common.recipe.locks import lock_file
 from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.download import own_folder
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
@@ -153,7 +154,7 @@ class EditableBuild:
 def watched(options: BuildOptions, request: BuildRequest) -> tuple[Path, ...]:
     """Return the files that a later run must find as they were: what they say decides how the tree is built."""
     recipe = recipe_file(options.recipe or request.recipe.name)
-    lock = locks_root() / request.recipe.lock_name
+    lock = lock_file(request.recipe.lock_name)
     xcode = request.compilers.toolchain.variables.get("DEVELOPER_DIR")
     versions = (Path(xcode).parent / "version.plist", _CHOSEN_XCODE) if xcode else ()
     return (recipe, defaults_file(), lock, *request.source.patches, *versions)

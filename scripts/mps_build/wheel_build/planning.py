@@ -19,9 +19,9 @@ from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, expanded, wheelhouse, work_folder
-from mps_build.host.adoption import recorded as recorded_answers
 from mps_build.host.host import Host, observe, use_xcode, xcode_toolchain
 from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber
+from mps_build.host.probes.probers import recorded as recorded_answers
 from mps_build.host.requirements.inspect import inspect
 from mps_build.host.requirements.way import way_to_build
 from mps_build.host.requirements.xcode import choose_xcode

@@ -16,7 +16,8 @@ from mps_build.common.process import Captured
 from mps_build.common.records.device_record import write_record
 from mps_build.common.reporting import job_summary
 from mps_build.common.standard_streams import guarded_streams
-from mps_build.host.adoption import left_over, recorded
+from mps_build.host.adoption import left_over
+from mps_build.host.probes.probers import recorded
 from small_records import case, record
 
 SECRET = "hunter2pass"

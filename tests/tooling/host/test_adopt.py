@@ -12,7 +12,8 @@ from mps_build.cli import main
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.scrubbing.identifiers import Identity
 from mps_build.host.adoption import adopt as read_recording
-from mps_build.host.adoption import expectation_of, left_over, recording_in, scrub
+from mps_build.host.adoption import expectation_of, left_over, recording_in
+from mps_build.host.probes.probers import scrub
 
 ADOPTED = Path(__file__).parents[2] / "recorded" / "hosts"
 TALKATIVE = """\

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.kernels.families.reductions.binder import outer
+from mps_build.kernels.families.reductions import outer
 from mps_build.kernels.families.shared.contracts import (
     Case,
     Kernel,

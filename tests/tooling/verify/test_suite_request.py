@@ -32,6 +32,7 @@ def _request(folder: Path) -> SuiteRequest:
         keys=400,
         seconds=600.0,
         seed=7,
+        skip=("issue-1", "issue-2-*"),
     )
 
 
@@ -41,6 +42,7 @@ def test_the_suite_gets_its_budget(tmp_path: Path) -> None:
     given = " ".join(argv)
     for option in ("--quick", "--layer smoke,drawn", "--cases 300", "--keys 400", "--time 600.0", "--seed 7"):
         assert option in given
+    assert "--skip-ids issue-1,issue-2-*" in given
     assert "--no-estimate" in given
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import SourceError
+from mps_build.common.packed import pack
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe, locks_root, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
-from mps_build.common.recipe.locks import lock_fault, lock_of
+from mps_build.common.recipe.locking import lock_fault
+from mps_build.common.recipe.locks import lock_of
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.reporting import SilentReporter
 from mps_build.wheel_build.steps.prepare_source import fetch_source
@@ -33,6 +35,16 @@ def test_the_recipe_pins_the_commit_that_the_tree_makes(recipe: Recipe, tmp_path
     made = materialise(recipes_root() / "sample", tmp_path / "repositories", expected=recipe.commit)
 
     assert (made.commit, made.tag) == (recipe.commit, recipe.tag)
+
+
+def test_the_wheel_of_the_tool_has_the_sample_in_one_file_that_makes_the_same_commit(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    (tmp_path / "sample.txt").write_text(pack(recipes_root() / "sample"), encoding="utf-8")
+
+    made = materialise(tmp_path / "sample", tmp_path / "repositories", expected=recipe.commit)
+
+    assert (made.commit, made.url.name) == (recipe.commit, "sample.git")
 
 
 def test_fetch_source_takes_the_sample_as_it_takes_any_repository(recipe: Recipe, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
-from mps_build.common.recipe.locks import check_uv, lock_fault, make_lock
+from mps_build.common.recipe.locking import check_uv, lock_fault, make_lock
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.reporting import Result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 from collections.abc import Iterator, Mapping
@@ -12,16 +13,17 @@ from pydantic import BaseModel
 
 from mps_build.common import strict_yaml
 from mps_build.common.errors import UsageError
-from mps_build.common.json_text import command_schema, file_schemas
+from mps_build.common.json_text import head
 from mps_build.common.known_issues import KnownIssues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
 from mps_build.common.recipe.forms import changes, model_schema, record, support_table, written_schema
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.device_record import Record
 from mps_build.host.probes.recording import Recording
-from mps_build.inspection.audit.render import rules_table
+from mps_build.inspection.audit import rules
+from mps_build.kernels.families.shared.contracts import FOLDER, load_contracts
 from mps_build.kernels.families.shared.large import Rules
-from mps_build.kernels.report.document import families_table
+from mps_build.kernels.judge.references import load_references
 from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.upstream.summary import Summary, UpstreamExplanations, load_upstream_explanations, upstream_page
@@ -41,6 +43,16 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "recording": Recording,
     "upstream_explanations": UpstreamExplanations,
 }
+# Files that commands leave, or read again, in a form of their own; `?` may be missing, `|null` may be null.
+_FILES: Mapping[str, str] = {
+    "wheel_receipt": "wheel:object recipe:object commit:string|null python:string profile:string "
+    "steps:array audit:object",
+    "companion_receipt": "wheel:object companion:string version:string of_recipe:string torch:object source:object",
+    "rehearsal_receipt": "wheel:object recipe:object rehearsal:string steps:array audit:object",
+    "step_receipt": "step:string version:integer inputs:object digest:string outputs:array facts:object seconds:number",
+    "index_state": "published:object yanked:object reasons:object deleting:object",
+}
+_ENDED = ("interrupted", "cut_off")
 
 
 def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
@@ -59,8 +71,8 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
-    yield _page(docs / "inspect" / "audit.md", "rules", rules_table())
-    yield _page(docs / "contributing" / "kernel_family.md", "families", families_table())
+    yield _page(docs / "inspect" / "audit.md", "rules", _rules_table())
+    yield _page(docs / "contributing" / "kernel_family.md", "families", _families_table())
     yield root / "benchmarks" / "README.md", _benchmarks(root / "benchmarks")
 
 
@@ -68,9 +80,44 @@ def schemas() -> dict[str, str]:
     """Return the text of each JSON Schema by its name; editors check recipes by theirs as they are written."""
     made = {name: model.model_json_schema(mode="validation") for name, model in _MODELS.items()}
     made["recipe"] = written_schema(model_schema(), strict_yaml.read(defaults_file()).data)
-    made |= file_schemas()
-    made |= {name: command_schema(name, getattr(module_of(name), "DOCUMENT", "")) for name in COMMANDS}
+    made |= {name: _schema(name, keys) for name, keys in _FILES.items()}
+    made |= {name: _command_schema(name, getattr(module_of(name), "DOCUMENT", "")) for name in COMMANDS}
     return {name: _schema_text(name, schema) for name, schema in sorted(made.items())}
+
+
+def _command_schema(name: str, keys: str) -> dict[str, Any]:
+    """Return the JSON Schema of a command's document: it ends with how it ended; one that failed may lack all else.
+
+    Args:
+        keys: what it holds beside the head, `key:type`, by spaces. `?key` may be missing, `|null` may be null.
+    """
+    schema = _schema(name, keys)
+    inner = schema["required"][2:]
+    schema["required"] = ["schema", "tool_version", "exit_code", "cause", "hint"]
+    schema["properties"] |= {
+        "exit_code": {"type": "integer", "minimum": 0, "maximum": 255},
+        "cause": {"type": ["string", "null"]},
+        "hint": {"type": ["string", "null"]},
+        "error": {"type": "string"},
+    }
+    if inner:
+        ended = {"properties": {"cause": {"enum": [*_ENDED]}}}
+        schema["anyOf"] = [{"required": inner}, {"required": ["error"]}, ended]
+    return schema
+
+
+def _schema(name: str, keys: str) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "schema": {"const": head(name)["schema"]},
+        "tool_version": {"type": "string", "minLength": 1},
+    }
+    required = [*properties]
+    for word in keys.split():
+        key, _, types = word.partition(":")
+        if not key.startswith("?"):
+            required.append(key)
+        properties[key.lstrip("?")] = {"type": types.split("|") if "|" in types else types}
+    return {"title": name, "type": "object", "required": required, "properties": properties}
 
 
 def recipe_changes(root: Path) -> list[str]:
@@ -128,6 +175,34 @@ _GENERATED = "<!-- generated by `regenerate`: do not edit -->"
 def commands_page() -> str:
     """Return the list of all commands, by task, in Markdown; their options are explained by `--help-all` alone."""
     return "\n".join(_commands()) + "\n"
+
+
+def _rules_table() -> str:
+    """Return every rule as a Markdown table, as docs/inspect/audit.md shows it."""
+    rows = ["| rule | level | judged | holds for | why |", "|---|---|---|---|---|"]
+    for rule in rules.ALL:
+        judged = "whole files" if rule.needs_full else "headers"
+        rows.append(
+            f"| {rule.id} | {rule.level} | {judged} | {'torch' if rule.torch_only else 'any'} | {rule.reason} |"
+        )
+    return "\n".join(rows)
+
+
+def _families_table() -> str:
+    """Return the families' folders as a Markdown table: subject, contracts, references."""
+    contracts = [each.folder for each in load_contracts()]
+    references = [row.get("family") for row in load_references().values()]
+    lines = ["| folder | what | contracts | references |", "|---|---|---|---|"]
+    for name in sorted(set(contracts)):
+        link = f"[{name}](../../scripts/mps_build/kernels/families/{name})"
+        lines.append(f"| {link} | {_subject(FOLDER / name)} | {contracts.count(name)} | {references.count(name)} |")
+    return "\n".join(lines)
+
+
+def _subject(folder: Path) -> str:
+    """Return what a family's package says of itself; nothing is imported for it."""
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    return text.rstrip(".")
 
 
 def exit_codes_table() -> str:

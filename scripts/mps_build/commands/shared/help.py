@@ -15,8 +15,8 @@ from mps_build.common.errors import MpsBuildError
 # By purpose, in this order; an option has the same purpose in every command.
 PURPOSES = {
     "what is run": """--all --answers --case-timeout --cases --causes --check --fresh --full --inject --kernel --kernels
-        --keys --known --large --layer --only --op --predicate --quick --real-weights --resume --runs --script --seed
-        --show --suite --time --timeout --upgrade --run""",
+        --keys --known --large --layer --only --op --predicate --quick --real-weights --releases --resume --runs
+        --script --seed --show --suite --time --timeout --upgrade --run""",
     "which torch, which Python": """--accelerate --against --bad --good --index --interpreter --nightly --python --torch
         --transformers --venv --version-label --with""",
     "which source": """--base --builder --commit --companions --darwin --draw --mirror --patch --recipe --ref --repo

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SourceError
 from ..git import check_machine, no_git_hint
+from ..packed import packed_file, texts_of
 from ..process import Command, capture
 
 TAG = "v1.0.0"
@@ -45,21 +49,17 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
     Raises:
         SourceError: the tree is not there or not what is expected, or git failed.
     """
-    if not sample_root.is_dir():
-        raise SourceError(
-            f"{sample_root}: the recipe's embedded source is missing",
-            hint="restore the folder beside the recipe, from a complete checkout or an installed mps-build",
-        )
     beside = destination.with_name(f".{destination.name}.{os.getpid()}")
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
     try:
-        submodules = tuple(
-            (path, _commit_tree(sample_root / path, beside / Path(url).name, links=()))
-            for path, url in _submodules(sample_root)
-        )
         name = f"{sample_root.name}.git"
-        commit = _commit_tree(sample_root, beside / name, links=submodules)
+        with _files(sample_root) as files:
+            submodules = tuple(
+                (path, _commit_tree(files / path, beside / Path(url).name, links=()))
+                for path, url in _submodules(files)
+            )
+            commit = _commit_tree(files, beside / name, links=submodules)
         if expected is not None and commit != expected:
             raise SourceError(
                 f"{sample_root} is not what the recipe pins: its commit is {commit}, the recipe's {expected}",
@@ -74,6 +74,25 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return EmbeddedRepositories(url=destination / name, commit=commit, tag=TAG, submodules=submodules)
+
+
+@contextmanager
+def _files(sample_root: Path) -> Iterator[Path]:
+    """Give the tree's folder: as it lies in a clone, or for as long as it is read out of an installation's one file."""
+    if sample_root.is_dir():
+        yield sample_root
+        return
+    if not packed_file(sample_root).is_file():
+        raise SourceError(
+            f"{sample_root}: the recipe's embedded source is missing",
+            hint="restore the folder beside the recipe, from a complete checkout or an installed mps-build",
+        )
+    with tempfile.TemporaryDirectory(prefix="mps-build-source-") as folder:
+        for name, text in texts_of(sample_root).items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        yield Path(folder)
 
 
 def _holds(there: Path, wanted: Path) -> bool:

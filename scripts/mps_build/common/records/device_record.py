@@ -311,13 +311,6 @@ def write_record(record: BaseModel, path: Path) -> None:
     write_whole(path, text_of(without_secrets(to_json(record))))
 
 
-def is_record(document: object) -> bool:
-    """True for a document that calls itself a record, of this schema or another."""
-    return isinstance(document, dict) and (
-        str(document.get("schema", "")).startswith("mps-build/record/") or {"verdict", "cases"} <= document.keys()
-    )
-
-
 def load_record(path: Path) -> Record:
     """Return the record in `path`.
 

@@ -1,21 +1,30 @@
-"""Who answers probes (this machine, a recorded one, this machine while it is recorded), and each answer as facts."""
+"""Who answers probes (this machine, a recorded one, this machine while it is recorded), and each answer as facts.
+
+What leaves this machine as a recording names nobody.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Protocol
 
+from mps_build import __version__
 from mps_build.common.process import Captured, Command, capture, neutral_environ
+from mps_build.common.scrubbing.identifiers import MACHINE, Identity
+from mps_build.common.scrubbing.scrubber import Scrubber
+from mps_build.common.scrubbing.secrets import take_out
 
 from ..macos.answers import Call, calls_of
 from ..macos.parsers import parse_probe
-from .recording import Recording, load_recording
+from .recording import Recording, load_recording, recording_document
 from .table import Probe, argv_key, probes_for
 
 # What a program answered, and the variables that were set for it alone.
@@ -169,3 +178,29 @@ def values(rows: tuple[Observation, ...], key: str, *programs: str) -> Iterator[
         requested = not programs or any(call.program in programs for call in row.calls)
         if requested and row.facts.get(key) is not None:
             yield row.facts[key]
+
+
+def scrub(document: Mapping[str, Any], identity: Identity) -> tuple[dict[str, Any], Counter[str]]:
+    """Return a recording's document without what names anybody, and how often each kind was taken out."""
+    secrets = Scrubber()
+    removed: Counter[str] = secrets.removed
+
+    def clean(text: str) -> str:
+        return take_out(identity.take_out(secrets.text(text), removed), MACHINE, removed)
+
+    probes = [
+        {**probe, "argv": [clean(word) for word in secrets.value(list(probe["argv"]))]}
+        | {key: clean(probe.get(key) or "") for key in ("stdout", "stderr")}
+        for probe in document["probes"]
+    ]
+    return {**document, "probes": probes}, +removed
+
+
+def recorded(prober: Prober, *, identity: Identity | None = None) -> tuple[dict[str, Any], Counter[str]]:
+    """Return all that a prober's host answered, scrubbed, as a recording's document, and what was taken out."""
+    document = recording_document(
+        (answer for answer, _ in prober.answers()),
+        recorded_on=datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+        tool=f"mps-build {__version__}",
+    )
+    return scrub(document, identity or Identity.of_this_machine())

@@ -207,17 +207,6 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, printable(value[:MOST_VALUE])) for name, value in rows]
 
 
-def rules_table() -> str:
-    """Return every rule as a Markdown table, as docs/inspect/audit.md shows it."""
-    rows = ["| rule | level | judged | holds for | why |", "|---|---|---|---|---|"]
-    for rule in ALL:
-        judged = "whole files" if rule.needs_full else "headers"
-        rows.append(
-            f"| {rule.id} | {rule.level} | {judged} | {'torch' if rule.torch_only else 'any'} | {rule.reason} |"
-        )
-    return "\n".join(rows)
-
-
 def _metal_rows(binaries: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for name, binary in binaries.items():
         read = binary.get("metallibs", {})

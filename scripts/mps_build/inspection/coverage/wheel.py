@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import MpsNotBuilt, SourceError, UsageError, reason_of
+from ...common.reporting import Reporter
 from ...common.wheels.wheel_file import Members, UnsoundWheel, open_wheel
+from ..audit.symbols import read_library
+from ..limits import Malformed
 from .model import ByHand, Facts
 from .tree import ask_torchgen
 
@@ -106,6 +109,7 @@ LIBRARY = "torch/lib/libtorch_cpu.dylib"
 _YAML = "torchgen/packaged/ATen/native/"
 _MOST_NAMES = 8
 # Of all headers together, and of all of torchgen: 30 MB and 3 MB in 2.15.0.
+_MOST_LIBRARY_BYTES = 1 << 30  # 200 MB in 2.15.0
 _MOST_BYTES = 256 << 20
 
 
@@ -116,6 +120,24 @@ class Compiled:
     registered: Mapping[str, tuple[tuple[str, bool], ...]] = field(default_factory=dict)
     kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fault: str = ""
+
+
+def read_compiled(path: Path, reporter: Reporter) -> Compiled:
+    """Return what a wheel's library registers; a library that cannot be read is reported, not fatal."""
+    reporter.started("Read the library's registrations", unit="bytes")
+    try:
+        with open_wheel(path) as members:
+            library = read_library(members.read(LIBRARY, most_bytes=_MOST_LIBRARY_BYTES))
+    except (Malformed, UnsoundWheel, OSError) as error:
+        return Compiled(fault=str(error).strip("'\""))
+    finally:
+        reporter.done()
+    registered = {
+        key: tuple((each.operator, each.falls_back) for function in functions for each in function)
+        for key, functions in library.registered.items()
+    }
+    fault = "" if registered else "it holds no registering function of arm64 code"
+    return Compiled(registered=registered, kernels=library.kernels, fault=fault)
 
 
 def facts_of_wheel(path: Path, compiled: Compiled) -> Facts:

@@ -16,7 +16,7 @@ from ..read.library import KERNEL_TYPE, Function, Library
 _TYPE = re.compile("|".join(sorted([*DTYPES, "float16", "bfloat16", "float32"], key=len, reverse=True)))
 _THREADS = re.compile(r"(?<=_tptg)\d+")
 # The form that is held against torch; all others are held against it.
-_DENSE = ("unary.binder.dense", "binary.binder.dense")
+_DENSE = ("unary.dense", "binary.dense")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

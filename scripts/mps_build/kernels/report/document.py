@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from pathlib import Path
 from typing import Any
 
 from ...common.errors import OwnFault, RefusedForSafety
 from ..execution.examine_large import RANKS
 from ..execution.verify_all import FOUND, KernelRow, counts
-from ..families.shared.contracts import FOLDER, load_contracts
-from ..judge.references import load_references
 from ..read.library import BASIC
 
 # Findings in the order of what they mean to a user: ordinary inputs first, then accuracy, then extreme inputs.
@@ -267,20 +263,3 @@ def importance(outcome: str, verdict: Mapping[str, Any]) -> Importance:
     if got is not None and want is not None and abs(got - want) <= _CLOSE * abs(want):
         return Importance.ACCURACY
     return Importance.ORDINARY
-
-
-def families_table() -> str:
-    """Return the families' folders as a Markdown table: subject, contracts, references."""
-    contracts = [each.folder for each in load_contracts()]
-    references = [row.get("family") for row in load_references().values()]
-    lines = ["| folder | what | contracts | references |", "|---|---|---|---|"]
-    for name in sorted(set(contracts)):
-        link = f"[{name}](../../scripts/mps_build/kernels/families/{name})"
-        lines.append(f"| {link} | {_subject(FOLDER / name)} | {contracts.count(name)} | {references.count(name)} |")
-    return "\n".join(lines)
-
-
-def _subject(folder: Path) -> str:
-    """Return what a family's package says of itself; its binders are not imported for it."""
-    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
-    return text.rstrip(".")

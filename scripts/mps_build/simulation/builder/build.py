@@ -13,6 +13,7 @@ from pathlib import Path
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
+from mps_build.common.packed import texts_of
 from mps_build.common.process import Command
 from mps_build.common.receipts import digest_of
 from mps_build.common.reporting import Reporter
@@ -100,7 +101,7 @@ def build(
     log = home / "logs" / f"{release.version}.log"
     tree = users_tree(release, source) if source else None
     folder = home / "builds" / f"{release.version}-{digest_of([str(tree)] if release.is_built else str(tree))[:12]}"
-    state = digest_of([[path.name, path.read_text(encoding="utf-8")] for path in _ours(release)])
+    state = digest_of([[name, text] for name, text in _ours(release)])
     is_sound = _drop_damaged(folder, reporter)  # also of a user's tree, where ninja would take what is there
     if tree is None and not rebuild and is_sound and (kept := _kept(release, folder, state)) is not None:
         return kept
@@ -236,14 +237,17 @@ def _run_ninja(inputs: Inputs, folder: Path, *, jobs: int, log: Path, reporter: 
         raise CompileError(f"the back end does not compile for Linux: {said}", hint=error.hint) from error
 
 
-def _ours(release: Release) -> Iterator[Path]:
-    """Yield the files of this package that a library is made of."""
-    yield from sorted(path for path in NATIVE.rglob("*") if path.is_file())
-    yield from sorted(path for path in NATIVE.parent.joinpath("builder").glob("*.py"))
-    yield from (NATIVE.parent / f"availability.{suffix}" for suffix in ("py", "yaml"))
-    yield from sorted(path for path in RUNTIME.glob("*") if path.is_file())
-    yield from (release.patches_root / name for name in release.patches)
-    yield from hook_files()
+def _ours(release: Release) -> Iterator[tuple[str, str]]:
+    """Yield name and text of the files of this package that a library is made of."""
+    yield from ((Path(name).name, text) for name, text in texts_of(NATIVE).items())
+    paths = (
+        *sorted(path for path in NATIVE.parent.joinpath("builder").glob("*.py")),
+        *(NATIVE.parent / f"availability.{suffix}" for suffix in ("py", "yaml")),
+        *sorted(path for path in RUNTIME.glob("*") if path.is_file()),
+        *(release.patches_root / name for name in release.patches),
+        *hook_files(),
+    )
+    yield from ((path.name, path.read_text(encoding="utf-8")) for path in paths)
 
 
 def _drop_damaged(folder: Path, reporter: Reporter) -> bool:

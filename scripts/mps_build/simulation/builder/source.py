@@ -14,6 +14,7 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.files import write_whole
+from mps_build.common.packed import texts_of
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporting import Reporter
 from mps_build.common.workspace import remove_tree
@@ -204,11 +205,12 @@ def write_if_changed(path: Path, data: bytes) -> None:
 
 def mirrored(source: Path, target: Path) -> Path:
     """Return a folder that holds what another does, with its dates where a file did not change."""
-    names = {path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".pyc"}
-    for gone in [path for path in target.rglob("*") if path.is_file() and path.relative_to(target) not in names]:
-        gone.unlink()
-    for name in sorted(names):
-        write_if_changed(target / name, (source / name).read_bytes())
+    texts = texts_of(source)
+    for path in [path for path in target.rglob("*") if path.is_file()]:
+        if path.relative_to(target).as_posix() not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        write_if_changed(target / name, text.encode())
     return target
 
 

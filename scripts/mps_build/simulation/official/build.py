@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.files import write_whole
+from mps_build.common.packed import texts_of
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import StepResult
 from mps_build.common.reporting import Reporter
@@ -24,7 +25,7 @@ from .table import SYSTEM, bindings_source, read_table, thunks_source
 from .tools import Tools, ledger, official_folder, official_log, zig_environ
 
 LOADER = Path(__file__).parent / "loader"
-_WORDS = NATIVE / "runtime/crash_words.h"  # what a crash says is the same in both simulations
+_WORDS = "runtime/crash_words.h"  # what a crash says is the same in both simulations
 # The oldest glibc that the loader runs on, and the oldest macOS that libc++ is compiled for.
 _LINUX, MACOS = "aarch64-linux-gnu.2.31", "aarch64-macos.11.0"
 _LOADER_FLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-fno-sanitize=all", "-fno-stack-protector", "-fPIC", "-shared")
@@ -79,15 +80,16 @@ def provide_below(tools: Tools, reporter: Reporter) -> Below:
     sources = [
         path for folder in (LOADER, SYSTEM) for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h", ".S")
     ]
-    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (*sources, _WORDS)}
-    digests |= {name: hashlib.sha256(text.encode()).hexdigest() for name, text in generated.items()}
+    words = {Path(_WORDS).name: texts_of(NATIVE)[_WORDS]}
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sources}
+    digests |= {name: hashlib.sha256(text.encode()).hexdigest() for name, text in (words | generated).items()}
 
     def compile_loader() -> StepResult:
         reporter.started("Compile the loader")
-        for name, text in generated.items():
+        for name, text in (words | generated).items():
             write_whole(home / name, text)
         files = [*map(str, loader_sources()), *(str(home / name) for name in generated)]
-        flags = ("-target", _LINUX, *_LOADER_FLAGS, f"-I{SYSTEM}", f"-I{_WORDS.parent}")
+        flags = ("-target", _LINUX, *_LOADER_FLAGS, f"-I{SYSTEM}", f"-I{home}")
         _link(tools, below.loader, ("cc", *flags, *files, "-lm", "-ldl", "-lpthread"))
         write_whole(home / "empty.c", "")
         _link(tools, below.empty, ("cc", "-target", _LINUX, "-shared", "-nostdlib", str(home / "empty.c")))

@@ -13,7 +13,7 @@ from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, capture
 from mps_build.common.receipts import Ledger, StepResult
-from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.recipe.locks import lock_text
 from mps_build.common.reporting import Reporter
 from mps_build.common.wheels.download import own_folder, pip_command
 from mps_build.common.wheels.pip_call import run_pip
@@ -141,8 +141,7 @@ def _zig(reporter: Reporter) -> Path:
     def install() -> StepResult:
         reporter.started("Install zig (100 MB, 440 MB on disk)")
         requirements = home / "requirements.txt"
-        lock = locks_root() / "sample.txt"
-        write_whole(requirements, package_lines(lock.read_text(encoding="utf-8"), "ziglang"))
+        write_whole(requirements, package_lines(lock_text("sample.txt"), "ziglang"))
         pip = (*pip_command(), "install", "-q", "--no-input", "--no-deps", "--require-hashes", "--upgrade")
         argv = (*pip, "--target", str(home / "site"), "-r", str(requirements))
         try:

@@ -156,6 +156,7 @@ class SuiteRequest:
     seconds: float = 0.0
     only: tuple[str, ...] = ()
     op: str | None = None
+    skip: tuple[str, ...] = ()
     fault: str | None = None
     known: Sequence[Mapping[str, Any]] = ()
     jobs: int = 1
@@ -199,6 +200,7 @@ def suite_command(
     argv += ["--time", f"{request.seconds:.1f}"] if request.seconds else []
     argv += ["--only", ",".join(request.only)] if request.only else []
     argv += ["--op", request.op] if request.op else []
+    argv += ["--skip-ids", ",".join(request.skip)] if request.skip else []
     argv += ["--shard", request.shard] if request.shard else []
     argv += ["--inject", request.fault] if request.fault else []
     argv += ["--seed", str(request.seed)] if request.seed else []

@@ -24,9 +24,8 @@ from mps_build.common.json_text import parse_json
 from mps_build.common.known_issues import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured, Command, capture
 
-from ...host.adoption import recorded
 from ...host.host import observe
-from ...host.probes.probers import LiveProber, RecordedProber
+from ...host.probes.probers import LiveProber, RecordedProber, recorded
 from ..suite.outcomes import Judgement, JudgeText, last_lines, signal_name
 
 PROBE = Path(__file__).with_name("device_probe.py")

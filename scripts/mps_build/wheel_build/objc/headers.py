@@ -11,7 +11,7 @@ from ..zig.files import write_if_new
 from .model import Enum, Framework, Function, Interface, Method, cut_to_sdk, load_frameworks, version, words
 
 # What the generated text may name without declaring it: C, the runtime's own headers and zig's.
-_C = words(
+OF_C = words(
     "void char short int long float double unsigned signed const struct bool id Class SEL IMP BOOL instancetype",
     "NSInteger NSUInteger NSObject Protocol size_t",
 )
@@ -188,28 +188,6 @@ def _variadic(method: Method) -> str:
 def _function(each: Function) -> str:
     arguments = ", ".join(each.arguments) or "void"
     return f"extern {each.returns} {each.name}({arguments}){_available(each.since)};"
-
-
-def unknown_words(framework: Framework, before: tuple[Framework, ...]) -> frozenset[str]:
-    """Return the names that a framework's rows use and nothing declares (preludes not counted)."""
-    declared = {
-        name
-        for one in (*before, framework)
-        for name in (
-            *(each.name for each in (*one.classes, *one.protocols)),
-            *(each.name for each in one.enums),
-            *one.structs,
-            *one.aliases,
-        )
-    }
-    used = frozenset(
-        word
-        for each in (*framework.classes, *framework.protocols)
-        for method in each.methods
-        for word in method.types - set(each.type_parameters)
-    ) | words(*framework.aliases.values())
-    prelude = words(*(one.prelude + one.postlude for one in (*before, framework)))
-    return used - declared - prelude - _C
 
 
 # An SDK's version as macros: what a source file asks with `#ifdef __MAC_15_0`. Pure.

@@ -14,7 +14,7 @@ from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, beside, capture, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult
-from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.recipe.locks import lock_text
 from mps_build.common.recipe.model import Recipe, Variable
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import cache_folder
@@ -205,8 +205,7 @@ def zig_program(rehearsal: Rehearsal) -> Path:
     Raises:
         BuildEnvironmentError: the lock names none, or pip cannot install it.
     """
-    lock = locks_root() / "sample.txt"
-    lines = package_lines(lock.read_text(encoding="utf-8"), "ziglang")
+    lines = package_lines(lock_text("sample.txt"), "ziglang")
     # One folder a version, its receipt beside it: rehearsals share it, and a newer lock disturbs none that runs.
     home = cache_folder() / "ziglang" / lines.split()[0].partition("==")[2]
     zig = home / "site" / "ziglang" / "zig"

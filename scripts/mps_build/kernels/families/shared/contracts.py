@@ -39,7 +39,7 @@ class Contract:
         builtins: `kind type` of the built-in arguments in order, joined by `, `; empty matches any.
         types: for single arguments, the types that are meant (a regular expression by argument name).
         pattern: the kernel's name; its groups are the `parts` that binder and companions use.
-        binder: `FOLDER.MODULE.FUNCTION` below families/.
+        binder: `FAMILY.FUNCTION` below families/, or `shared.MODULE.FUNCTION`.
         companions: other kernels of the library that a program of this family launches.
         options: constants for the binder.
     """
@@ -250,10 +250,10 @@ def _contract(row: Mapping[str, Any], folder: str) -> Contract:
 
 
 def _whole_name(binder: str, folder: str) -> str:
-    """Return a binder's name below families/: a bare one is of the folder's binder.py, `shared.…` is what all use."""
+    """Return a binder's name below families/: a bare one is of the folder's package, `shared.…` is what all use."""
     if binder.startswith("shared."):
         return binder
-    return f"{folder}.{binder}" if "." in binder else f"{folder}.binder.{binder}"
+    return f"{folder}.{binder}"
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:

@@ -1,0 +1,295 @@
+"""Records of several releases -> one table: each known issue, the releases in which it was seen, and what was claimed.
+
+Nothing is run here, and no torch is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from packaging.version import Version
+
+from mps_build.common.known_issues import Issue, within
+from mps_build.common.records.device_record import FAILED, Case, Record
+
+# wrong, right; the release does not have what is tested; wrong by our fault or in another way, so nothing follows; no
+# case of it was run.
+Word = Literal["wrong", "right", "absent", "unclear", "not_run"]
+Status = Literal["agrees", "differs", "new", "not_seen", "not_here", "not_run"]
+
+# A message of the software Metal is mostly a limit of ours.
+_OURS = "software Metal:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One release: the record of its suite, or why there is none."""
+
+    release: str
+    record: Record | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One release of the table: the wheel by its hash, how many cases were run, or why none was."""
+
+    release: str
+    state: Literal["run", "partial", "not_run"]
+    cause: str | None = None
+    wheel: str | None = None
+    sha256: str | None = None
+    commit: str | None = None
+    cases: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What one release says of one bug; `differs`: something else than was claimed. `case`: the one that shows it."""
+
+    word: Word = "not_run"
+    differs: bool = False
+    case: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One known issue, or the cases of a regression that no known issue speaks of.
+
+    Attributes:
+        claimed: the range of releases that is claimed; None where nothing is.
+        first_bad, first_good: of the releases that were run. `first_good` comes after the last wrong one.
+        last_good: the one before `first_bad`; None where that is the oldest.
+        why: why it was not seen, as far as the row itself says it.
+    """
+
+    id: str
+    title: str
+    kind: str
+    link: str | None
+    claimed: str | None
+    cells: Mapping[str, Cell]
+    status: Status
+    last_good: str | None = None
+    first_bad: str | None = None
+    first_good: str | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The whole: releases from the oldest to the newest, known issues, then regressions without one."""
+
+    macos: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        rows = [{**asdict(row), "cells": {at: asdict(cell) for at, cell in row.cells.items()}} for row in self.rows]
+        return {"macos": self.macos, "releases": [asdict(each) for each in self.columns], "rows": rows}
+
+    def with_status(self, *wanted: Status) -> tuple[Row, ...]:
+        """Return the rows of these kinds."""
+        return tuple(row for row in self.rows if row.status in wanted)
+
+
+def make_table(issues: Iterable[Issue], runs: Iterable[Run], *, macos: str) -> Table:
+    """Return the table of these releases.
+
+    Args:
+        macos: what the device answered as: rows of another macOS cannot be seen.
+    """
+    ordered = sorted(runs, key=lambda run: Version(run.release))
+    known = [row for row in issues if "mps" in row.devices and "official" in row.places]
+    seen = {run.release: _cases_of(run) for run in ordered}
+    rows = [_known_row(row, known, seen, macos) for row in known]
+    return Table(
+        macos=macos,
+        columns=tuple(_column(run) for run in ordered),
+        rows=(*rows, *_unknown_rows(known, seen)),
+    )
+
+
+# What takes minutes of an emulator, or compilers of its own: left out where nobody chooses the cases.
+SLOW = (
+    *("issue-95188*", "issue-161905*", "issue-170360*", "issue-174861*", "issue-178497*", "issue-183885*"),
+    *("issue-184180*", "issue-191976*"),
+)
+
+
+def selection_of(issues: Iterable[Issue]) -> tuple[str, ...]:
+    """Return what runs the cases of known issues: ids and patterns, each once."""
+    shown = [[*(row.cases or ()), *row.shown_by] for row in issues if "mps" in row.devices]
+    return tuple(dict.fromkeys(name for names in shown for name in names))
+
+
+def speaks_of(row: Issue, case: Case) -> bool:
+    """Say whether a wrong case is what a row speaks of, whatever the release."""
+    if case.known_issue == row.id:
+        return True
+    says = re.search(row.says or "", case.reason or "") is not None
+    return says and (_fits(case.id, row.cases or ()) or (_fits(case.id, row.drawn) and _levels_fit(row, case)))
+
+
+def _levels_fit(row: Issue, case: Case) -> bool:
+    wanted = {**({"dtype": row.dtype} if row.dtype else {}), **(row.levels or {})}
+    levels = case.levels or {}
+    return all(
+        any(_level_fits(level, patterns) for factor, level in levels.items() if _fits(factor, name.split("|")))
+        for name, patterns in wanted.items()
+    )
+
+
+def _level_fits(level: str, patterns: Iterable[str]) -> bool:
+    """Say whether a level fits one of the patterns; one that begins with `!` fits what the rest does not."""
+    return any(fnmatchcase(level, one.lstrip("!")) != one.startswith("!") for one in patterns)
+
+
+def _fits(text: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(text, one) for one in patterns)
+
+
+def _cases_of(run: Run) -> dict[str, Case]:
+    return {case.id: case for case in run.record.cases if not case.is_event} if run.record else {}
+
+
+def _column(run: Run) -> Column:
+    record = run.record
+    if record is None:
+        return Column(release=run.release, state="not_run", cause=run.cause or "was not run")
+    wheel = record.torch.wheel
+    return Column(
+        release=run.release,
+        state="partial" if record.partial else "run",
+        cause=run.cause,
+        wheel=wheel.file if wheel else None,
+        sha256=wheel.sha256 if wheel else None,
+        commit=record.torch.commit,
+        cases=sum(case.outcome != "skipped" for case in record.cases),
+        seconds=record.seconds,
+    )
+
+
+def _is_wrong(case: Case) -> bool:
+    return case.outcome in (*FAILED, "known")
+
+
+def _known_row(row: Issue, known: Sequence[Issue], seen: Mapping[str, Mapping[str, Case]], macos: str) -> Row:
+    why = _why_not_here(row, macos)
+    limits = [each for each in known if each.kind == "limit" and each is not row]
+    wrong = {
+        at: [case for case in cases.values() if _is_wrong(case) and speaks_of(row, case)] for at, cases in seen.items()
+    }
+    # Cases that show it: those that it names, and drawn ones that were wrong so in some release.
+    shown_by = {*row.shown_by, *(case.id for cases in wrong.values() for case in cases)}
+    cells = {}
+    for at, cases in seen.items():
+        claimed = why is None and within(at, row.torch)
+        theirs = [each for each in known if each is not row and within(at, each.torch)] if not claimed else []
+        cell = _cell(
+            [case for case in cases.values() if case.id in shown_by or _fits(case.id, row.cases or ())],
+            [case for case in wrong[at] if not any(speaks_of(each, case) for each in theirs)],
+            limits,
+        )
+        cells[at] = replace(cell, differs=cell.word == ("right" if claimed else "wrong"))
+    is_seen = any(cell.word == "wrong" for cell in cells.values())
+    if not is_seen:  # its cases show nothing here: that they are right contradicts nobody
+        cells = {at: replace(cell, differs=False) for at, cell in cells.items()}
+    found = Row(
+        id=row.id,
+        title=row.title,
+        kind=row.kind,
+        link=row.link,
+        claimed=row.torch,
+        cells=cells,
+        status=_status(row, cells, why),
+        why=why if not is_seen else None,
+    )
+    return _with_ends(found)
+
+
+def _status(row: Issue, cells: Mapping[str, Cell], why: str | None) -> Status:
+    words = {cell.word for cell in cells.values()}
+    if "wrong" in words:
+        return "differs" if any(cell.differs for cell in cells.values()) else "agrees"
+    if words & {"right"} and any(cell.word == "right" and within(at, row.torch) for at, cell in cells.items()):
+        return "not_here" if why is not None else "not_seen"
+    return "not_run"
+
+
+def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue]) -> Cell:
+    """Return what one release says, given its cases that show the bug, and those that were wrong as it says."""
+    ours = [case for case in cases if case.outcome == "own_fault" or (_is_wrong(case) and _is_ours(case, limits))]
+    found: tuple[tuple[Word, list[Case]], ...] = (
+        ("wrong", [case for case in wrong if case not in ours]),
+        ("unclear", [case for case in cases if case in ours or _is_wrong(case)]),
+        ("right", [case for case in cases if case.outcome in ("passed", "unexpected_pass")]),
+        ("absent", [case for case in cases if case.outcome == "skipped"]),
+    )
+    for word, those in found:
+        if those:
+            return Cell(word=word, case=those[0].id, reason=_short(those[0].reason))
+    return Cell()
+
+
+def _is_ours(case: Case, limits: Sequence[Issue]) -> bool:
+    """Say whether nothing follows for the release: an emulator is slow, and what the software Metal lacks is ours."""
+    return case.outcome == "timeout" or _OURS in (case.reason or "") or any(speaks_of(row, case) for row in limits)
+
+
+def _short(reason: str | None) -> str | None:
+    return " ".join(reason.split())[:200] if reason else None
+
+
+def _why_not_here(row: Issue, macos: str) -> str | None:
+    """Return why a bug cannot show itself here, as its row says; None where nothing speaks against it."""
+    if not within(macos, row.macos):
+        return f"macOS {row.macos}, and the device answers as {macos}"
+    if row.chips:
+        return f"only on {', '.join(row.chips)}"
+    return "only on a virtual Mac" if row.virtual else None
+
+
+def _with_ends(row: Row) -> Row:
+    """Return a row with its first and last releases as they were seen."""
+    order = [at for at in row.cells if row.cells[at].word in ("wrong", "right")]
+    bad = [place for place, at in enumerate(order) if row.cells[at].word == "wrong"]
+    if not bad:
+        return row
+    after = bad[-1] + 1
+    return replace(
+        row,
+        last_good=order[bad[0] - 1] if bad[0] else None,
+        first_bad=order[bad[0]],
+        first_good=order[after] if after < len(order) else None,
+    )
+
+
+def _unknown_rows(known: Sequence[Issue], seen: Mapping[str, Mapping[str, Case]]) -> list[Row]:
+    """Return a row for each issue, or case, that is wrong somewhere and that no known issue speaks of there."""
+    limits = [row for row in known if row.kind == "limit"]
+    groups: dict[str, dict[str, None]] = {}
+    for cases in seen.values():
+        for case in cases.values():
+            if _is_wrong(case) and not _is_ours(case, limits) and not any(speaks_of(row, case) for row in known):
+                groups.setdefault(", ".join(case.issue) or case.id, {})[case.id] = None
+    rows = []
+    for name, ids in groups.items():
+        cells = {}
+        for at, cases in seen.items():
+            ours = [cases[each] for each in ids if each in cases]
+            new = [case for case in ours if _is_wrong(case) and not any(speaks_of(row, case) for row in known)]
+            cell = _cell(ours, new, limits)
+            cells[at] = replace(cell, differs=cell.word == "wrong")
+        link = f"https://github.com/pytorch/pytorch/issues/{name}" if name.isdecimal() else None
+        shown = ", ".join(list(ids)[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        row = Row(id=name, title=shown, kind="new", link=link, claimed=None, cells=cells, status="new")
+        rows.append(_with_ends(row))
+    return rows

@@ -25,7 +25,6 @@ from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.official import session
 from mps_build.simulation.official.build import Below
 from mps_build.simulation.official.interpreter import Interpreter
-from mps_build.simulation.official.inventory import Lacking
 from mps_build.simulation.official.metal_build import Metal
 from mps_build.simulation.official.wheel import Wheel
 from mps_build.simulation.releases import find_release
@@ -330,7 +329,7 @@ def run_wheel(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyP
             environment=environment,
             site=tmp_path / "site",
             zig=tmp_path / "zig",
-            metal=Metal(library=tmp_path / "d", machine=tmp_path / "e", lacking=Lacking((), (), (), 0)),
+            metal=Metal(library=tmp_path / "d", machine=tmp_path / "e"),
         )
 
     @contextmanager

@@ -19,7 +19,7 @@ from mps_build.common.errors import UsageError
 
 from .catalogue import MAINTAINERS, command_line
 from .help import short_help, whole_help
-from .options import check_digits
+from .options import Renamed, check_digits
 
 
 class Parser(argparse.ArgumentParser):
@@ -99,7 +99,7 @@ def _check_once(parser: Parser, words: Sequence[str]) -> None:
     for word in words[: words.index("--")] if "--" in words else words:
         name = word.partition("=")[0]
         action = parser._option_string_actions.get(name)
-        if type(action) is not argparse._StoreAction:
+        if not isinstance(action, (argparse._StoreAction, Renamed)):
             continue
         if action.dest in before:
             raise UsageError(f"{name} is given two times", hint="it takes one value: leave the other out")

@@ -59,20 +59,24 @@ class Cost:
 def measured(cases: Sequence[Case], device: torch.device, clock: Callable[[], float] = time.perf_counter) -> Cost:
     """Return what one of some drawn cases takes on this machine: a sample of them is made.
 
-    On the CPU two times: the first fills the pools of values, which later cases find filled. Then on another device
-    two times: the first compiles their graphs.
+    On the CPU two times: the first fills the pools of values, which later cases find filled. On another device every
+    second one is made first, since libraries are loaded then, once and for all; then the rest two times: the first
+    compiles their graphs.
     """
     safe = [case for case in cases if case.transformation not in _NOT_TRIED]
     tried = safe[:: max(len(safe) // _TRIED, min(_SHARE, len(safe) // 4), 1)] or [
         Case(name, "common", 0) for name in ("add", "exp", "sum")
     ]
-    met = Dispatched()
-    _made(tried, Bench(torch.device("cpu"), around=met.watching), clock)
     if device.type == "cpu":
-        return Cost(_made(tried, Bench(device), clock) / len(tried) + _REPORT_SECONDS)
-    bench = Bench(device)
-    first, again = (_made(tried, bench, clock) for _ in range(2))
-    return Cost(again / len(tried) + _REPORT_SECONDS, max(first - again, 0.0) / max(len(met.keys), 1))
+        bench = Bench(device)
+        _made(tried, bench, clock)
+        return Cost(_made(tried, bench, clock) / len(tried) + _REPORT_SECONDS)
+    loading, counted = tried[1::2], tried[::2]
+    met, bench = Dispatched(), Bench(device)
+    _made(loading, bench, clock)
+    _made(counted, Bench(torch.device("cpu"), around=met.watching), clock)
+    first, again = (_made(counted, bench, clock) for _ in range(2))
+    return Cost(again / len(counted) + _REPORT_SECONDS, max(first - again, 0.0) / max(len(met.keys), 1))
 
 
 def _made(cases: Sequence[Case], bench: Bench, clock: Callable[[], float]) -> float:

@@ -78,9 +78,9 @@ def test_a_requirement_in_the_place_of_a_recipe_gets_the_recipes_name(
 def test_json_to_standard_output_is_the_document_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main("matrix", ["v2.6.0", "--json", "-"]) == 0
 
-    told = capsys.readouterr()
-    assert json.loads(told.out)["exit_code"] == 0
-    assert told.err
+    said = capsys.readouterr()
+    assert json.loads(said.out)["exit_code"] == 0
+    assert said.err
     assert not Path("-").exists()
 
 

@@ -25,6 +25,7 @@ def test_every_link_and_every_named_page_exists(page: Path) -> None:
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
     missing = [link for link in links if link and "://" not in link and not (page.parent / link).exists()]
     named = re.findall(r"`((?:docs|tests|benchmarks|build_recipes|patches|runner|schemas)/[\w./-]+\.\w+)`", text)
+    named += re.findall(r"\btests/(?:tooling|device|sensitivity|training|recorded)/[\w./-]+\.\w+", text)
     if page.name != "CHANGELOG.md":  # it speaks of what was
         missing += [name for name in named if not (ROOT / name).exists()]
 

@@ -118,10 +118,20 @@ def test_a_class_that_the_software_metal_lacks_is_named_when_it_is_sent_somethin
     assert answer.stdout.splitlines() == ["_check_absent_class 0"], answer.stderr
 
 
+def test_what_an_image_frees_goes_to_the_provider_that_may_keep_it(
+    tools: Tools, below: Below, interpreter: Interpreter, tmp_path: Path
+) -> None:
+    keeps, frees = (_library(tools, tmp_path, name) for name in ("keeps", "frees"))
+
+    answer = _run(tools, below, interpreter, frees, keeps)
+
+    assert answer.stdout.splitlines() == ["_check_frees 0"], answer.stderr
+
+
 def test_a_kernel_may_mix_two_types_in_a_function_of_two(
     tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As digamma and lgamma of 2.6.0 do, pow of a float and an int; 2.3.1's fmax and fmin are also of half and bfloat."""
+    """As digamma and lgamma of 2.6.0 do, pow of a float and an int; 2.3.1's fmax is also of two halves."""
     for name, value in zig_environ().items():
         monkeypatch.setenv(name, value)
     pairs = ("x, 2", "h, x", "x, i", "x, x", "h, h", "b, b", "b, x")

@@ -513,7 +513,7 @@ def _pytest(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
 
 
-def test_the_drawn_layer_is_part_of_the_default_and_one_case_is_asked_by_its_id() -> None:
+def test_the_drawn_layer_is_part_of_the_default_and_one_case_is_run_by_its_id() -> None:
     done = _pytest(".", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
@@ -536,7 +536,7 @@ def test_a_run_says_first_what_it_will_take() -> None:
 
 
 @pytest.mark.parametrize(("name", "status", "said"), [("hypot", 0, "hypot:"), ("hypott", 4, "did you mean aten.hypot")])
-def test_an_operator_is_asked_by_its_name_and_one_that_none_dispatches_is_refused(
+def test_an_operator_is_tested_by_its_name_and_one_that_none_dispatches_is_refused(
     name: str, status: int, said: str
 ) -> None:
     options = ("--device", "cpu", "--op", name, "--collect-only", "-q", "-p", "no:cacheprovider")

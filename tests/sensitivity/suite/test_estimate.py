@@ -36,12 +36,15 @@ def test_what_is_counted_is_what_cases_and_graphs_take_on_the_device(monkeypatch
 
 
 def test_a_graph_costs_what_the_first_time_on_a_device_took_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here the second device is meta, whose answers are no answers; the clock says what each pass took."""
-    passes = iter((0.0, 9.0, 0.0, 5.0, 0.0, 1.0))  # on the CPU, on the device, and again
+    """Here the second device is meta, whose answers are no answers; the clock says what each pass took.
+
+    On an H200 the libraries that the first calls loaded were counted as graphs: 65 to 110 s were said, 40 followed.
+    """
+    passes = iter((0.0, 90.0, 0.0, 9.0, 0.0, 5.0, 0.0, 1.0))  # what loads, on the CPU, on the device, and again
 
     cost = measured(DRAWN, torch.device("meta"), lambda: next(passes))
 
-    assert cost.case == pytest.approx(1.0 / len(DRAWN), abs=0.01)
+    assert cost.case == pytest.approx(1.0, abs=0.01)
     assert 0 < cost.key <= 5.0 - 1.0
 
 

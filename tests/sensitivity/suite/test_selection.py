@@ -72,7 +72,7 @@ def test_quick_asks_no_other_shape_between() -> None:
     assert [case.states for case in quick_cases(list(cases))] == [("fresh",)]
 
 
-def test_only_the_layers_that_are_named_are_asked() -> None:
+def test_only_the_layers_that_are_named_are_run() -> None:
     cases = _some()
     every = cases.listed(full=False)
 
@@ -89,7 +89,7 @@ def test_one_wrong_name_among_right_ones_is_named_with_what_looks_like_it() -> N
     assert Selection(only="issue-1-*,no_such:*", after="", without="").unknown(ids).startswith("--only no_such:*: no ")
 
 
-def test_what_an_interrupted_run_has_asked_is_left_out(tmp_path: Path) -> None:
+def test_what_an_interrupted_run_has_run_is_left_out(tmp_path: Path) -> None:
     cases = _some()
     ids = [case.id for case in cases]
     (tmp_path / "done.json").write_text(f'["{ids[0]}", "{ids[2]}"]')

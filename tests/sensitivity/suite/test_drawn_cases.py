@@ -274,6 +274,17 @@ def _verdict(text: str, around: Any = None) -> str:
     return "right"
 
 
+def test_the_cpu_answers_each_operator_in_its_most_common_form() -> None:
+    """Else a mistake in a description reads as a refusal, and the operator is never tested."""
+    refused = {}
+    for name, operator in OPERATORS.items():
+        try:
+            trial.prepared(Case.of(f"{name}:common:0"), operator, TRANSFORMS["common"], Bench(torch.device("cpu")))
+        except Refused as why:
+            refused[name] = str(why)
+    assert refused == {}
+
+
 @pytest.mark.parametrize("around", [None, lambda: RoundsOtherwise(2.0)], ids=["healthy", "rounds_otherwise"])
 def test_no_case_calls_a_right_device_wrong(around: Any) -> None:
     assert [one for one in _first(5000, seed=7)[::25] if _verdict(one, around) == "wrong"] == []

@@ -9,9 +9,10 @@ from mps_build.common.packed import pack, packed_file, texts_of, unpack
 from mps_build.common.recipe.catalogue import locks_root, recipes_root
 from mps_build.simulation.builder.ninja_file import NATIVE
 from mps_build.simulation.builder.source import mirrored
+from mps_build.wheel_build.objc.model import DATA
 
 
-@pytest.mark.parametrize("folder", [locks_root(), recipes_root() / "sample", NATIVE], ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", [locks_root(), recipes_root() / "sample", NATIVE, DATA], ids=lambda path: path.name)
 def test_a_folder_and_its_one_file_have_the_same_texts(folder: Path, tmp_path: Path) -> None:
     installed = tmp_path / folder.name
     packed_file(installed).write_text(pack(folder), encoding="utf-8")

@@ -142,7 +142,7 @@ def test_functions_of_one_and_of_two_numbers_take_each_type(
         f"{name}({each})" for name in ["sinpi", "cospi", "tanpi", "asinh", "exp10", "fract"] for each in ("x", "h", "b")
     ]
     text = (
-        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "#include <metal_stdlib>\nusing namespace metal;\nstatic_assert(char(-1) < 0);\n"
         "kernel void mixed(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
         f"  float x = out[i]; half h = 2; bfloat b = bfloat(x); out[i] = {' + '.join(calls)};\n}}\n"
     )

@@ -26,16 +26,16 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--device", default="mps", help="mps, cuda, or cpu (a rehearsal)")
     group.addoption("--full", action="store_true", help="also cases that need memory or minutes")
     group.addoption("--quick", action="store_true", help="the first of the core, and drawn cases up to 2000 graphs")
-    group.addoption("--layer", default="", metavar="NAME,...", help="only these layers")
+    group.addoption("--layer", action="append", default=[], metavar="NAME,...", help="only these layers")
     group.addoption("--cases", type=int, default=0, metavar="N", help="so many cases in all (default 8000)")
     group.addoption("--keys", type=int, default=0, metavar="N", help="so many graphs in all (default 10000)")
     group.addoption("--time", default="", metavar="10m", help="until this time is over: seconds, or 10m, or 1h")
     group.addoption("--no-estimate", action="store_true", help="do not say what the run will take")
-    group.addoption("--only", default="", metavar="ID,...", help="only these cases (ids or patterns)")
+    group.addoption("--only", action="append", default=[], metavar="ID,...", help="only these cases (ids or patterns)")
     group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
     group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
     group.addoption("--done", default="", metavar="FILE.json", help="without the cases of this list of ids")
-    group.addoption("--skip-ids", default="", metavar="ID,...", help="without these cases")
+    group.addoption("--skip-ids", action="append", default=[], metavar="ID,...", help="without these cases")
     group.addoption("--shard", default="", metavar="I/N", help="only this part of the cases, 0/N to N-1/N")
     group.addoption(
         "--inject", "--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run"
@@ -118,6 +118,8 @@ def pytest_collection_finish(session: Any) -> None:
         except ValueError as wrong:
             raise pytest.UsageError(str(wrong)) from wrong
     run.log.write("collected", ids=[item.case.id for item in items], files=[item.path.name for item in items])
+    if not items and not session.testsfailed:
+        print("no case: the options together choose none", flush=True)
     if not session.config.option.collectonly:
         run.tell_estimate([item.case for item in items])
     gc.collect()

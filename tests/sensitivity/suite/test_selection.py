@@ -86,6 +86,7 @@ def test_one_wrong_name_among_right_ones_is_named_with_what_looks_like_it() -> N
     assert Selection(only="issue-2, issue-*", after="", without="").unknown(ids) == ""
     said = Selection(only="issue-2,issue-1-rwo", after="", without="").unknown(ids)
     assert said == "--only issue-1-rwo: no case has this id; did you mean issue-1-row, issue-1-rows?"
+    assert Selection(only="issue-1-*,no_such:*", after="", without="").unknown(ids).startswith("--only no_such:*: no ")
 
 
 def test_what_an_interrupted_run_has_run_is_left_out(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import public_bugs
 import pytest
+import small_records
 import threads
 from rows import for_each
 from shared import page, record
@@ -96,3 +98,32 @@ def test_the_ratio_is_the_default_s_rate_over_the_best_and_what_was_not_run_is_n
     assert (row["name"], row["values"]) == ("threads.cuda_rate_ratio", [0.75])
     assert "by default (8 x 2) 0.5; processes x threads 16 x 1 0.7; not run for want of time: 4 x 1" in row["versions"]
     assert threads.row_of([default], [], given)["values"] == [1.0]
+
+
+def test_each_public_bug_is_declared_once_and_has_its_answers() -> None:
+    declared = public_bugs.declared()
+    answers = json.loads(public_bugs.ANSWERS.read_text(encoding="utf-8"))
+
+    assert len(declared) == (BENCHMARKS / "bugs" / "cases.py").read_text(encoding="utf-8").count("@bug(") >= 60
+    assert answers.keys() == declared.keys()
+    assert {word for words in answers.values() for word in words.values()} <= {"wrong", "right", "absent", "unclear"}
+
+
+def test_a_public_bug_is_found_by_a_case_of_it_that_is_wrong_on_the_bad_release_and_right_on_the_good_one() -> None:
+    bad = small_records.record(
+        small_records.case("add:common:1", "failed"),
+        small_records.case("cumsum:common:1", "failed"),
+        small_records.case("cumsum:out:2", "known"),
+        small_records.case("cumsum:out:3", "timeout"),
+    )
+    good = small_records.record(
+        small_records.case("add:common:1", "passed"),
+        small_records.case("cumsum:common:1", "failed"),
+        small_records.case("cumsum:out:2", "passed"),
+        small_records.case("cumsum:out:3", "passed"),
+    )
+
+    assert public_bugs.found_by("96614", "cumsum", bad, good) == "cumsum:out:2"
+    assert public_bugs.found_by("96614", "cumprod", bad, good) is None
+    assert public_bugs.found_by("96614", "cumsum", good, bad) is None
+    assert public_bugs.bad_and_good({"2.10.0": "right", "2.9.1": "wrong", "2.8.0": "right"}) == ("2.9.1", "2.10.0")

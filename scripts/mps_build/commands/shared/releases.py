@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import OwnFault, Regressed, UsageError
@@ -96,9 +97,8 @@ def tabulate(wanted: Wanted, request: VerifyRequest, console: Console) -> Result
     """Run the cases over each release, and print the table; an interrupted run goes on where it stopped.
 
     Raises:
-        UsageError: options that do not go together, or no release. MpsBuildError: nothing can be run here now.
+        UsageError: no release. MpsBuildError: nothing can be run here now.
     """
-    _check(wanted, "--releases")
     from mps_build.verify.releases.sweep import chosen
 
     issues = load_issues(_table_of(wanted, request))
@@ -118,9 +118,8 @@ def compare_with_older(wanted: Wanted, request: VerifyRequest, console: Console)
     """Run the cases over both releases, read both wheels, and print what is new.
 
     Raises:
-        UsageError: options that do not go together. MpsBuildError: nothing can be run here now.
+        UsageError: not one older release. MpsBuildError: nothing can be run here now.
     """
-    _check(wanted, "--against")
     from mps_build.kernels.code.compiler import require_llvm
     from mps_build.verify.releases.sweep import chosen
 
@@ -154,12 +153,13 @@ def compare_with_older(wanted: Wanted, request: VerifyRequest, console: Console)
     return Result(document=document, exit_code=Regressed.exit_code, cause=Regressed.cause, hint=hint)
 
 
-def _check(wanted: Wanted, option: str) -> None:
-    """Refuse what makes no sense together.
+def check_options(wanted: Wanted) -> None:
+    """Refuse what makes no sense together, before anything is fetched.
 
     Raises:
         UsageError: naming it.
     """
+    option = "--releases" if wanted.against is None else "--against"
     given = {word.partition("=")[0] for word in wanted.given if word.startswith("--")}
     if unfit := sorted(given - _OPTIONS - {option}):
         raise UsageError(f"{', '.join(unfit)} and {option} exclude each other", hint="leave one of them out")
@@ -191,7 +191,7 @@ def _run(wanted: Wanted, request: VerifyRequest, releases: tuple[str, ...], cons
     if "--case-timeout" not in (word.partition("=")[0] for word in wanted.given):
         request = replace(request, case_seconds=_CASE_SECONDS)
     request = replace(request, any_release=True)
-    question = {**request.selection(), "macos": wanted.macos}
+    question = {**request.selection(), "macos": wanted.macos, "suite": __version__}
     folder = (wanted.folder or work_folder() / "releases" / digest_of(question)[:12]).absolute()
     sweep = Sweep(request=request, releases=releases, macos=wanted.macos, folder=folder, console=console)
     sweep.check()
@@ -217,6 +217,7 @@ def _news(runs: tuple[Run, ...], wanted: Wanted, request: VerifyRequest, console
     from mps_build.kernels.read.wheel import read_libraries
     from mps_build.kernels.report.difference import compare_kernels
     from mps_build.simulation.official import session
+    from mps_build.simulation.official.metal_build import lacking_in
     from mps_build.verify.releases.news import news_of
 
     ready = [
@@ -233,7 +234,7 @@ def _news(runs: tuple[Run, ...], wanted: Wanted, request: VerifyRequest, console
         newer,
         registrations=compare(*facts),
         kernels=compare_kernels(before, after, console),
-        lacking=ready[1].metal.lacking,
+        lacking=lacking_in(ready[1].metal, ready[1].site),
     )
 
 

@@ -1,0 +1,120 @@
+"""Public bugs of PyTorch on MPS, in which official releases they are, and whether the suite finds them.
+
+    nox -s benchmark -- public_bugs [VERSION ...] [--suite FOLDER] [--write]
+
+Each bug of bugs/cases.py is run over each official macOS wheel on Linux, by its own few lines: a minute a release.
+`--write` merges the answers into public_bugs.json. A bug counts once it was seen on one release and is gone in a later
+one: it is PyTorch's own then, in host code or kernels, and can be seen here.
+
+`--suite FOLDER` has a record of verify_mps for each release (`--releases A,B --simulated --quick --record FOLDER`). A
+bug is found if a case of its operators, or of its issue, is wrong on the last release that has it and right on the
+first that has not; that another bug of the same operator made it wrong is not excluded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from mps_build.common.files import write_whole
+from mps_build.common.records.device_record import FAILED, Record, load_record
+from packaging.version import Version
+
+HERE = Path(__file__).resolve().parent
+RUN, ANSWERS = HERE / "bugs" / "run.py", HERE / "public_bugs.json"
+_DECLARED = re.compile(r'^@bug\((\d+), "([^"]*)", "([^"]*)"\)$', re.MULTILINE)
+Answers = dict[str, dict[str, str]]
+
+
+def main() -> int:
+    """Run the releases that are named, and print what is known of each bug."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("releases", metavar="VERSION", nargs="*")
+    parser.add_argument("--suite", metavar="FOLDER", type=Path, help="records of verify_mps by release")
+    parser.add_argument("--write", action="store_true", help=f"write {ANSWERS.name}")
+    given = parser.parse_args()
+    answers: Answers = json.loads(ANSWERS.read_text(encoding="utf-8")) if ANSWERS.is_file() else {}
+    for release in given.releases:
+        for number, word in run(release).items():
+            answers.setdefault(number, {})[release] = word
+    if given.write:
+        ordered = {
+            number: dict(sorted(answers[number].items(), key=lambda each: Version(each[0]))) for number in answers
+        }
+        write_whole(ANSWERS, json.dumps(dict(sorted(ordered.items(), key=lambda each: int(each[0]))), indent=1) + "\n")
+    seen, found = 0, 0
+    for number, (title, operators) in declared().items():
+        words = answers.get(number, {})
+        pair = bad_and_good(words)
+        line = f"{number:>7}  {title}: " + (f"wrong in {pair[0]}, gone in {pair[1]}" if pair else said(words))
+        if pair is not None:
+            seen += 1
+        if pair is not None and given.suite:
+            bad, good = (load_record(given.suite / at / "record.json") for at in pair)
+            case = found_by(number, operators, bad, good)
+            found += case is not None
+            line += f"; found by {case}" if case else "; MISSED"
+        print(line)
+    print(f"{len(declared())} bugs, {seen} seen on one release and gone in a later one")
+    if given.suite:
+        print(f"{found} of {seen} are found by the suite")
+    return 0
+
+
+def declared() -> dict[str, tuple[str, str]]:
+    """Return each bug's title and operators, as cases.py says; it imports torch, and is not imported here."""
+    text = (RUN.parent / "cases.py").read_text(encoding="utf-8")
+    return {number: (title, operators) for number, title, operators in _DECLARED.findall(text)}
+
+
+def run(release: str) -> dict[str, str]:
+    """Return the word of each bug on a release; a wheel that does not come up here ends the run."""
+    argv = (sys.executable, "-m", "mps_build", "simulate", f"torch=={release}", "--", "python", str(RUN))
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    words = {str(row["bug"]): str(row["word"]) for row in rows if "bug" in row}
+    if len(words) != len(declared()):
+        sys.exit(f"{release}: {len(words)} of {len(declared())} bugs answered: {done.stderr.strip()[-400:]}")
+    return words
+
+
+def bad_and_good(words: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the last release that has a bug, and the first later one that has not; None where it was not seen so.
+
+    >>> bad_and_good({"2.10.0": "right", "2.4.1": "wrong", "2.5.1": "absent"}), bad_and_good({"2.4.1": "wrong"})
+    (('2.4.1', '2.10.0'), None)
+    """
+    ordered = sorted(words, key=Version)
+    bad = [at for at in ordered if words[at] == "wrong"]
+    good = [at for at in ordered if words[at] == "right" and bad and Version(at) > Version(bad[-1])]
+    return (bad[-1], good[0]) if bad and good else None
+
+
+def said(words: Mapping[str, str]) -> str:
+    """Return what is known of a bug that was not seen to be gone.
+
+    >>> said({"2.4.1": "right", "2.5.1": "wrong"}), said({"2.4.1": "right"}), said({})
+    ('wrong in 2.5.1 still', 'not seen', 'not run')
+    """
+    bad = [at for at in words if words[at] == "wrong"]
+    return f"wrong in {max(bad, key=Version)} still" if bad else ("not seen" if words else "not run")
+
+
+def found_by(number: str, operators: str, bad: Record, good: Record) -> str | None:
+    """Return the first case that is wrong on the bad release and right on the good one, if it is of the bug."""
+    right = {case.id for case in good.cases if case.outcome in ("passed", "unexpected_pass")}
+    for case in bad.cases:
+        of_it = number in case.issue or any(fnmatchcase(case.id, f"{name}:*") for name in operators.split())
+        if of_it and case.id in right and case.outcome in (*FAILED, "known") and case.outcome != "timeout":
+            return case.id
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

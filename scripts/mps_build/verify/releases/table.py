@@ -109,7 +109,7 @@ def make_table(issues: Iterable[Issue], runs: Iterable[Run], *, macos: str) -> T
     ordered = sorted(runs, key=lambda run: Version(run.release))
     known = [row for row in issues if "mps" in row.devices and "official" in row.places]
     seen = {run.release: _cases_of(run) for run in ordered}
-    rows = [_known_row(row, known, seen, macos) for row in known]
+    rows = [_known_row(row, known, seen, macos) for row in known if row.kind != "limit"]  # a limit is ours
     return Table(
         macos=macos,
         columns=tuple(_column(run) for run in ordered),

@@ -23,6 +23,7 @@ Status = Literal["agrees", "differs", "new", "not_seen", "not_here", "not_run"]
 
 # A message of the software Metal is mostly a limit of ours.
 _OURS = "software Metal:"
+_FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:\"']+/)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +246,8 @@ def _is_ours(case: Case, limits: Sequence[Issue]) -> bool:
 
 
 def _short(reason: str | None) -> str | None:
-    return " ".join(reason.split())[:200] if reason else None
+    """Return a reason in a line, its files without their folders: a table is published."""
+    return _FOLDERS.sub("", " ".join(reason.split()))[:200] if reason else None
 
 
 def _why_not_here(row: Issue, macos: str) -> str | None:

@@ -129,7 +129,7 @@ inline float sim_cospi(float f) {
   SIM_FUNCTION(trunc, std::trunc(f)) SIM_FUNCTION(round, std::round(f)) SIM_FUNCTION(rint, std::rint(f))        \
   SIM_FUNCTION(fract, std::fmin(f - std::floor(f), 0x1.fffffep-1f)) SIM_FUNCTION(fabs, std::fabs(f)) SIM_FUNCTION(isnan, std::isnan(f)) SIM_FUNCTION(isinf, std::isinf(f))        \
   SIM_FUNCTION_OF_TWO(pow) SIM_FUNCTION_OF_TWO(fmod) SIM_FUNCTION_OF_TWO(atan2) SIM_FUNCTION_OF_TWO(copysign)     \
-  SIM_FUNCTION_OF_TWO(fmin) SIM_FUNCTION_OF_TWO(fmax) SIM_FUNCTION_OF_TWO(fdim) SIM_FUNCTION_OF_TWO(nextafter)  \
+  SIM_FUNCTION_OF_TWO(fmin) SIM_FUNCTION_OF_TWO(fmax) SIM_FUNCTION_OF_TWO(fdim)                                  \
   SIM_FUNCTION(sinpi, sim_sinpi(f)) SIM_FUNCTION(cospi, sim_cospi(f)) SIM_FUNCTION(tanpi, sim_sinpi(f) / sim_cospi(f)) \
   SIM_FUNCTION(asinh, std::asinh(f)) SIM_FUNCTION(acosh, std::acosh(f)) SIM_FUNCTION(atanh, std::atanh(f))       \
   SIM_FUNCTION(exp10, std::pow(10.0f, f))

@@ -217,15 +217,15 @@ def _tests_torch(session: nox.Session) -> None:
 
 
 def _sensitivity(session: nox.Session) -> None:
-    """Faults injected into the device suite, on the CPU: each must be noticed; arguments go to pytest."""
+    """Faults injected into the device suite, on the CPU: each must be noticed; arguments go to pytest: FILE -k NAME."""
     _install(session, "sensitivity")
+    tests = ROOT / "tests"
+    files = [word for word in session.posargs if Path(word.partition("::")[0]).exists()]
     # The second device needs a process of its own; arguments are meant for the first folder.
     for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):
-        folder = ROOT / "tests" / name
-        ini = ("-c", str(ROOT / "tests" / "device" / "pytest.ini"), "-o", "pythonpath=. ../sensitivity")
-        rewritten = "--assert=rewrite"  # the suite itself goes without
-        suite = ("pytest", *ini, rewritten, "--rootdir", str(folder), str(folder))
-        session.run(*suite, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
+        suite = ("pytest", "-c", str(tests / "sensitivity" / "pytest.ini"), "--rootdir", str(tests / name))
+        folder = () if files else (str(tests / name),)
+        session.run(*suite, *folder, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
 
 
 def _libraries(session: nox.Session) -> None:

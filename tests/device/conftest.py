@@ -12,6 +12,8 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 
 import pytest
 
+import operators
+import transforms
 from engine import states
 from engine.cases import Case, Cases
 from engine.compare import Mismatch
@@ -24,6 +26,7 @@ from engine.session import Session
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("device suite")
     group.addoption("--device", default="mps", help="mps, cuda, or cpu (a rehearsal)")
+    group.addoption("--list", action="store_true", help="only say what is described: each operator, by file")
     group.addoption("--full", action="store_true", help="also cases that need memory or minutes")
     group.addoption("--quick", action="store_true", help="the first of the core, and drawn cases up to 2000 graphs")
     group.addoption("--layer", action="append", default=[], metavar="NAME,...", help="only these layers")
@@ -43,6 +46,14 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
     group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
     group.addoption("--seed", type=int, default=0, help="seed of the host's data")
+
+
+def pytest_cmdline_main(config: Any) -> int | None:
+    """List what is described, and end: no case is collected, and no device is needed."""
+    if not config.option.list:
+        return None
+    print(operators.listing(), f"transforms/: {', '.join(transforms.known())}", sep="\n")
+    return 0
 
 
 class CaseItem(pytest.Item):

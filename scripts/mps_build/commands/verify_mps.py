@@ -16,7 +16,7 @@ asks the macOS wheel itself (docs/verify/official_wheel.md).
 `--known torch==2.9.1` runs nothing: it lists what is known to be wrong with MPS in that release.
 
 `--releases 2.4.1..2.15.0 --simulated` runs the known issues' cases over these official wheels, one after another: which
-bug is in which release (docs/verify/known_issues.md). The same command goes on where it stopped.
+bug is in which release (docs/verify/releases.html). The same command goes on where it stopped.
 `torch==2.15.0 --simulated --against 2.13.0` says what is new: cases, registrations, kernels, names without a rule.
 """
 

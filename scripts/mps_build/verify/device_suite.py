@@ -73,7 +73,7 @@ class DeviceSuite:
             keys=request.keys,
             seconds=request.seconds,
             seed=request.seed,
-            only=request.only,
+            only=tuple(map(if_there, request.only)) if request.any_release else request.only,
             op=request.op,
             skip=request.skip,
             fault=request.absolute_fault,
@@ -124,6 +124,15 @@ class DeviceSuite:
         threads = threads_set(context.target.environ.variables)
         jobs = jobs_of(self.request, room, is_resumed=bool(context.run.cases), threads=threads)
         return Concurrency(cores=cores, processes=jobs, threads=threads or threads_for(jobs, cores=cores))
+
+
+def if_there(name: str) -> str:
+    """Return an id of the core as a pattern that fits it alone: an id must be there, and not every release has each.
+
+    >>> if_there("issue-131750"), if_there("issue-1*"), if_there("add:out:1")
+    ('issue-13175[0]', 'issue-1*', 'add:out:1')
+    """
+    return name if set(name) & set("*?[:") else f"{name[:-1]}[{name[-1:]}]"
 
 
 def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False, threads: int | None = None) -> int:

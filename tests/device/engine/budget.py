@@ -22,10 +22,11 @@ class Part(NamedTuple):
 
 
 # Reserved, not counted in each run: the drawn cases of a wheel must not depend on which other cases a process has.
-# `python tests/sensitivity/core_keys.py` counts; test_budget.py there holds these bounds against what it finds.
+# `python tests/sensitivity/core_keys.py` counts; suite/test_budget.py there holds these bounds against what it finds.
+# They have room: drawn cases dispatch a twentieth more keys than they are counted for.
 CORE: dict[str, Part] = {
     "smoke": Part(20, 30, 20, 30),
-    "regressions": Part(350, 2_300, 20, 70),
+    "regressions": Part(350, 2_450, 20, 70),
     "scenarios": Part(650, 1_500, 0, 0),
 }
 

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import pytest
@@ -25,6 +26,7 @@ from engine.keys import Dispatched
 from engine.runs import Bench
 from engine.sampler import Case, Sampler
 from engine.states import Refused
+from engine.transformation import Formed
 from injecting import Faults
 from rounding import ChoosesOtherwise, RoundsOtherwise
 from transforms import autocast
@@ -53,7 +55,7 @@ def _levels(text: str) -> str:
 def test_an_id_alone_is_the_same_case_in_another_process() -> None:
     ids = ("conv2d:gradient:17", "add:layout:1000003", "index_select:refusal:5")
     program = f"from test_drawn_cases import _levels; print('\\n'.join(map(_levels, {ids})))"
-    path = os.pathsep.join(map(str, (DEVICE_TESTS, DEVICE_TESTS.parent / "sensitivity")))
+    path = os.pathsep.join(map(str, (DEVICE_TESTS, DEVICE_TESTS.parent / "sensitivity", Path(__file__).parent)))
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "77"},
@@ -382,6 +384,29 @@ def test_each_transformation_has_a_script_that_shows_its_fault_and_only_that(
     monkeypatch.setattr(sys, "argv", ["script.py", "cpu"])
     assert _exit_of(text, contextlib.nullcontext) == 0
     assert _exit_of(text, around) == 1
+
+
+@faults.dispatched("aten.exp.default")
+def zero_in_inference_mode(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """In inference mode the operand is read as zeros."""
+    if not torch.is_inference_mode_enabled():
+        return func(x)
+    hit()
+    return func(torch.zeros_like(x))
+
+
+def test_a_transformation_within_a_context_needs_no_other_file_for_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TRANSFORMS, "inference", Formed("inference", within="torch.inference_mode()"))
+
+    fault = faults.makers["zero_in_inference_mode"]
+
+    found = next(one for one in (_found(f"exp:inference:{seed}", fault) for seed in range(9)) if one is not None)
+
+    text = str(found.finding["script"])
+    assert "    with torch.inference_mode():\n" in text
+    monkeypatch.setattr(sys, "argv", ["script.py", "cpu"])
+    assert _exit_of(text, contextlib.nullcontext) == 0
+    assert _exit_of(text, fault) == 1
 
 
 def _exit_of(text: str, around: Any) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import operators
 from engine.cases import Cases
 from engine.selection import Selection, Shard, load_done, quick_cases
 from suite_in_process import Suite
@@ -100,3 +101,11 @@ def test_what_an_interrupted_run_has_run_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "done.json").write_text("{}")
     with pytest.raises(ValueError, match="--done takes"):
         load_done(str(tmp_path / "done.json"))
+
+
+def test_what_is_described_is_listed_with_its_file() -> None:
+    lines = operators.listing().splitlines()
+
+    assert "operators/searching.py: Counting and searching: histograms, buckets, membership." in lines
+    listed = [name for line in lines if line[0] == " " for name in line.strip().rstrip(",").split(", ")]
+    assert sorted(listed) == sorted(operators.described())

@@ -57,7 +57,7 @@ def ends(row: Row) -> tuple[str, str]:
     """Return a row's first bad and first good release; what is older than all that were run is not known."""
     if row.first_bad is None:
         return "", ""
-    return row.first_bad if row.last_good else f"{row.first_bad} or before", row.first_good or "none"
+    return row.first_bad if row.last_good else f"{row.first_bad} or before", row.first_good or "not seen"
 
 
 def rows_seen(table: Table) -> list[Row]:

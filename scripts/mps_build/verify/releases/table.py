@@ -23,6 +23,7 @@ Status = Literal["agrees", "differs", "new", "not_seen", "not_here", "not_run"]
 
 # A message of the software Metal is mostly a limit of ours.
 _OURS = "software Metal:"
+_FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:\"']+/)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ def make_table(issues: Iterable[Issue], runs: Iterable[Run], *, macos: str) -> T
     ordered = sorted(runs, key=lambda run: Version(run.release))
     known = [row for row in issues if "mps" in row.devices and "official" in row.places]
     seen = {run.release: _cases_of(run) for run in ordered}
-    rows = [_known_row(row, known, seen, macos) for row in known]
+    rows = [_known_row(row, known, seen, macos) for row in known if row.kind != "limit"]  # a limit is ours
     return Table(
         macos=macos,
         columns=tuple(_column(run) for run in ordered),
@@ -245,7 +246,8 @@ def _is_ours(case: Case, limits: Sequence[Issue]) -> bool:
 
 
 def _short(reason: str | None) -> str | None:
-    return " ".join(reason.split())[:200] if reason else None
+    """Return a reason in a line, its files without their folders: a table is published."""
+    return _FOLDERS.sub("", " ".join(reason.split()))[:200] if reason else None
 
 
 def _why_not_here(row: Issue, macos: str) -> str | None:

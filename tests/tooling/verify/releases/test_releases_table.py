@@ -176,6 +176,15 @@ def test_pages_take_nothing_of_a_hostile_record_for_their_own() -> None:
     assert json.loads(json.dumps(found.document()))["rows"][0]["cells"]["2.4.1"]["word"] == "wrong"
 
 
+def test_no_folder_of_a_machine_is_published() -> None:
+    reason = 'raised RuntimeError: ASSERT FAILED at "/Users/me/pytorch/Copy.mm":243; /home/me/.cache/a/1.so: 1 / 2, a/b'
+
+    found = table([issue(**LAYER_NORM)], run("2.4.1", case("issue-131750", "failed", reason)))
+
+    shown = 'raised RuntimeError: ASSERT FAILED at "Copy.mm":243; 1.so: 1 / 2, a/b'
+    assert found.rows[0].cells["2.4.1"].reason == shown
+
+
 def test_a_record_without_what_a_table_needs_is_a_column_without_answers() -> None:
     empty = Record.model_validate(
         {

@@ -36,6 +36,8 @@ Answer = tuple[int, dict[str, Any]]
 class Suite:
     """In the place of the suite over a wheel: what each release says, or is raised; what was run."""
 
+    cases: tuple[str, ...] = ("issue-7",)
+
     def __init__(self) -> None:
         self.raised: dict[str, BaseException] = {}
         self.wrong = {"2.3.1", "2.4.1"}
@@ -54,7 +56,8 @@ class Suite:
         request = self.ran[-1]
         assert request.simulated is not None and request.folder is not None
         release = request.simulated.release
-        made = record(case("issue-7", "known" if release in self.wrong else "passed")).model_copy(
+        word = "known" if release in self.wrong else "passed"
+        made = record(*(case(name, word) for name in self.cases)).model_copy(
             update={
                 "simulated": request.simulated,
                 "selection": request.selection(),
@@ -156,6 +159,19 @@ def test_a_release_that_does_not_come_up_here_is_ours_and_the_others_are_run(
     assert marks(document) == {"2.3.1": "wrong", "2.4.1": "not_run", "2.5.1": "right"}
     assert "could not be imported: no symbol" in document["releases"][1]["cause"]
     assert "nothing follows" in document["hint"]
+
+
+def test_a_release_of_which_no_case_was_run_is_run_anew(
+    call: Callable[..., Answer], suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as no_case:
+        no_case.setattr(Suite, "cases", ())
+        status, document = call("2.3.1")
+    assert (status, marks(document)) == (20, {"2.3.1": "not_run"})
+
+    status, document = call("2.3.1")
+
+    assert (status, marks(document)) == (0, {"2.3.1": "wrong"})
 
 
 def test_what_stops_every_release_stops_the_run(call: Callable[..., Answer], suite: Suite) -> None:

@@ -15,7 +15,12 @@ FOLDERS = ("build_recipes", "patches", "benchmarks/device", "tests/device", "tes
 # For who changes them.
 LEFT_OUT = {"README.md", "ruff.toml"}
 # Of many small files, a sixth of the wheel's: each goes in as one.
-PACKED = ("build_recipes/locks", "build_recipes/sample", "scripts/mps_build/simulation/native")
+PACKED = (
+    "build_recipes/locks",
+    "build_recipes/sample",
+    "scripts/mps_build/simulation/native",
+    "scripts/mps_build/wheel_build/objc/frameworks",
+)
 
 
 class DataOfTheTool(BuildHookInterface):

@@ -151,11 +151,12 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": str(ROOT / "scripts")})
     # `code` in backquotes is another program's word; a part of an identifier is a word too.
-    ignored = r"`[^`]*`|Draft\d+|ascii_letters"
-    skipped = "*.json,*.svg,*.png,*.cpp,*.mm,*.h,*.txt,*.pyc,glossary.md,parity_2.6.0.md"
+    ignored = r"`[^`]*`|Draft\d+|ascii_letters|asked CMake"
+    # The specimens of Apple's tools have a vocabulary of their own, the logs of other tools theirs.
+    skipped = "*.json,*.svg,*.png,*.cpp,*.mm,*.h,*.txt,*.log,*.pyc,glossary.md,parity_2.6.0.md,tests/recorded/specimens"
     words = ("-D", "docs/contributing/words.txt", "--regex", "[A-Z]?[a-z]+", "--check-filenames")
-    places = ("docs", "scripts", "benchmarks", "noxfile.py", *sorted(map(str, Path().glob("*.md"))))
-    session.run("codespell", "-D", "-", "--ignore-regex", ignored, "--skip", skipped, "docs", *places[4:])
+    places = ("docs", "scripts", "benchmarks", "tests", "noxfile.py", *sorted(map(str, Path().glob("*.md"))))
+    session.run("codespell", "-D", "-", "--ignore-regex", ignored, "--skip", skipped, "docs", *places[5:])
     session.run("codespell", *words, "--ignore-regex", ignored, "--skip", f"{skipped},CHANGELOG.md", *places)
 
 
@@ -164,14 +165,21 @@ def typecheck(session: nox.Session) -> None:
     """mypy --strict over the sources, the noxfile, the benchmarks and the tests."""
     _install(session, "typecheck")
     # benchmarks/device runs in the venv of a torch
-    benchmarks = [*sorted(map(str, Path("benchmarks").glob("*.py"))), "benchmarks/shared"]
+    benchmarks = [*map(str, _benchmarks().values()), "benchmarks/shared"]
     workers = ("--num-workers", str(min(8, _usable_cores(session))))
     session.run("mypy", *workers, "noxfile.py", "scripts", *benchmarks, "tests/tooling")
 
 
+def _benchmarks() -> dict[str, Path]:
+    """Return the programs of benchmarks/ by their names, whichever folder they lie in."""
+    found = sorted([*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "benchmarks").glob("*/*.py")])
+    return {path.stem: path for path in found if path.parent.name not in ("shared", "device")}
+
+
 def _measure(session: nox.Session, name: str, *arguments: str) -> None:
-    path = os.pathsep.join([PACKAGE["PYTHONPATH"], str(ROOT / "tests" / "tooling" / "fakes")])
-    session.run("python", str(ROOT / "benchmarks" / f"{name}.py"), *arguments, env={**PACKAGE, "PYTHONPATH": path})
+    folders = (ROOT / "tests" / "tooling" / "fakes", ROOT / "benchmarks")
+    path = os.pathsep.join([PACKAGE["PYTHONPATH"], *map(str, folders)])
+    session.run("python", str(_benchmarks()[name]), *arguments, env={**PACKAGE, "PYTHONPATH": path})
 
 
 def _tests_slow(session: nox.Session) -> None:
@@ -209,15 +217,15 @@ def _tests_torch(session: nox.Session) -> None:
 
 
 def _sensitivity(session: nox.Session) -> None:
-    """Faults injected into the device suite, on the CPU: each must be noticed; arguments go to pytest."""
+    """Faults injected into the device suite, on the CPU: each must be noticed; arguments go to pytest: FILE -k NAME."""
     _install(session, "sensitivity")
+    tests = ROOT / "tests"
+    files = [word for word in session.posargs if Path(word.partition("::")[0]).exists()]
     # The second device needs a process of its own; arguments are meant for the first folder.
     for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):
-        folder = ROOT / "tests" / name
-        ini = ("-c", str(ROOT / "tests" / "device" / "pytest.ini"), "-o", "pythonpath=. ../sensitivity")
-        rewritten = "--assert=rewrite"  # the suite itself goes without
-        suite = ("pytest", *ini, rewritten, "--rootdir", str(folder), str(folder))
-        session.run(*suite, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
+        suite = ("pytest", "-c", str(tests / "sensitivity" / "pytest.ini"), "--rootdir", str(tests / name))
+        folder = () if files else (str(tests / name),)
+        session.run(*suite, *folder, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
 
 
 def _libraries(session: nox.Session) -> None:
@@ -270,9 +278,9 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
-    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+    names = _benchmarks()
     if not session.posargs or session.posargs[0] not in names:
-        session.error(f"say which: {', '.join(names)}")
+        session.error(f"say which: {', '.join(sorted(names))}")
     _install(session, "benchmark")
     _measure(session, *session.posargs)
 

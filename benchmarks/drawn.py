@@ -23,7 +23,7 @@ from shared.record import record
 ROOT = Path(__file__).resolve().parent.parent
 JUDGING = ROOT / "tests" / "sensitivity" / "judging.py"
 SEEDS = (0, 1, 2)
-FRESH = "fresh:3:100"
+FRESH = "fresh:4:100"
 MOST_KEYS = 22_000  # as estimated; the curve's last point is at 20,000 that are dispatched
 COMMAND = "nox -s benchmark -- drawn --python PYTHON --write"
 TARGETS = {

@@ -1,6 +1,6 @@
 """Writes docs/verify/repro_scripts.md: scripts that `repro` wrote of faulty cases, their sizes, and how they ended.
 
-    MPS_BUILD_REPRO_ROWS=FOLDER pytest tests/tooling/verify/test_reports_reduction.py
+    MPS_BUILD_REPRO_ROWS=FOLDER pytest tests/tooling/verify/reports/test_reports_reduction.py
     python benchmarks/repro_scripts.py FOLDER
 
 `nox -s tests -- --tier torch` does both. The exit status is 1 if there are fewer than 15 short scripts, or one is not

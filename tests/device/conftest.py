@@ -12,6 +12,8 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 
 import pytest
 
+import operators
+import transforms
 from engine import states
 from engine.cases import Case, Cases
 from engine.compare import Mismatch
@@ -24,18 +26,19 @@ from engine.session import Session
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("device suite")
     group.addoption("--device", default="mps", help="mps, cuda, or cpu (a rehearsal)")
+    group.addoption("--list", action="store_true", help="only say what is described: each operator, by file")
     group.addoption("--full", action="store_true", help="also cases that need memory or minutes")
     group.addoption("--quick", action="store_true", help="the first of the core, and drawn cases up to 2000 graphs")
-    group.addoption("--layer", default="", metavar="NAME,...", help="only these layers")
+    group.addoption("--layer", action="append", default=[], metavar="NAME,...", help="only these layers")
     group.addoption("--cases", type=int, default=0, metavar="N", help="so many cases in all (default 8000)")
     group.addoption("--keys", type=int, default=0, metavar="N", help="so many graphs in all (default 10000)")
     group.addoption("--time", default="", metavar="10m", help="until this time is over: seconds, or 10m, or 1h")
     group.addoption("--no-estimate", action="store_true", help="do not say what the run will take")
-    group.addoption("--only", default="", metavar="ID,...", help="only these cases (ids or patterns)")
+    group.addoption("--only", action="append", default=[], metavar="ID,...", help="only these cases (ids or patterns)")
     group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
     group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
     group.addoption("--done", default="", metavar="FILE.json", help="without the cases of this list of ids")
-    group.addoption("--skip-ids", default="", metavar="ID,...", help="without these cases")
+    group.addoption("--skip-ids", action="append", default=[], metavar="ID,...", help="without these cases")
     group.addoption("--shard", default="", metavar="I/N", help="only this part of the cases, 0/N to N-1/N")
     group.addoption(
         "--inject", "--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run"
@@ -43,6 +46,14 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
     group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
     group.addoption("--seed", type=int, default=0, help="seed of the host's data")
+
+
+def pytest_cmdline_main(config: Any) -> int | None:
+    """List what is described, and end: no case is collected, and no device is needed."""
+    if not config.option.list:
+        return None
+    print(operators.listing(), f"transforms/: {', '.join(transforms.known())}", sep="\n")
+    return 0
 
 
 class CaseItem(pytest.Item):
@@ -118,6 +129,8 @@ def pytest_collection_finish(session: Any) -> None:
         except ValueError as wrong:
             raise pytest.UsageError(str(wrong)) from wrong
     run.log.write("collected", ids=[item.case.id for item in items], files=[item.path.name for item in items])
+    if not items and not session.testsfailed:
+        print("no case: the options together choose none", flush=True)
     if not session.config.option.collectonly:
         run.tell_estimate([item.case for item in items])
     gc.collect()

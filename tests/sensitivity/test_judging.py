@@ -51,7 +51,7 @@ def _case(name: str, act: Any, *shape: int) -> Case:
 LINE, TABLE = _case("line", lambda x: torch.neg(x), 3), _case("table", lambda x: torch.neg(x), 3, 4)
 
 
-def test_a_fault_at_a_property_is_asked_of_the_cases_that_read_it() -> None:
+def test_a_fault_at_a_property_is_tried_on_the_cases_that_read_it() -> None:
     read = _case("read", lambda x: torch.complex(x, x).imag, 3)
     done = Pass(Suite(()), [LINE, read])
 

@@ -26,6 +26,7 @@ from ..common.reporting import Result, job_summary
 from ..verify.benchmark import Benchmark, BenchmarkRequest
 from ..verify.reports import bars, benchmark_page
 from ..verify.reports.benchmark_page import achieved, doubts, dtypes, ratio, shape
+from .shared.options import Listed
 from .shared.verification import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 TASK = ("verify", 3)
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--quick", action="store_true", help="take under three minutes, with smaller batches and sequences"
     )
     parser.add_argument(
-        "--only", metavar="ROW[,ROW]", default="", help="only these rows, such as resnet50 or bert:training"
+        "--only", metavar="ROW[,ROW]", action=Listed, default="", help="only these rows: resnet50, or bert:training"
     )
     parser.add_argument("--fresh", action="store_true", help="measure again what an interrupted run has measured")
     add_run_options(parser)

@@ -31,7 +31,8 @@ from mps_build.simulation.builder.build import Built
 from mps_build.simulation.kept import cache_key
 from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.official import session as official
-from mps_build.simulation.official.inventory import Inventory, read_imports, take
+from mps_build.simulation.official.inventory import Inventory, Lacking, read_imports, take
+from mps_build.simulation.official.metal_build import lacking_in
 from mps_build.simulation.official.table import read_table
 from mps_build.simulation.session import (
     Coverage,
@@ -195,7 +196,8 @@ def _print_key(options: Options, console: Console) -> Result:
 
 def _environ(options: Options) -> dict[str, str]:
     """Return the environment that a program's is made from."""
-    return {**os.environ, **({"MPS_BUILD_AS_MAC": "1"} if options.as_mac else {})}
+    timing = {} if options.timing is None else {"MPS_BUILD_TIMING": str(options.timing)}
+    return {**os.environ, **({"MPS_BUILD_AS_MAC": "1"} if options.as_mac else {}), **timing}
 
 
 def _run_wheel(options: Options, console: Console) -> Result:
@@ -205,12 +207,14 @@ def _run_wheel(options: Options, console: Console) -> Result:
         "--rebuild": options.rebuild,
         "--venv": options.venv,
     }
-    given |= {"--with": options.packages, "--timing": options.timing is not None}
+    given |= {"--with": options.packages}
     if unfit := [name for name, value in given.items() if value]:
         raise UsageError(
             f"{', '.join(unfit)}: not for an official wheel",
             hint="packages: `nox -s simulate -- … -- pip install NAME`",
         )
+    if options.timing is not None and not options.command:
+        raise UsageError("--timing is for a program: it stands behind `--`")
     ready = official.prepare(
         official.Request(target=named_wheel(options.recipe), is_trusted=options.trust, interpreter=options.interpreter),
         console,
@@ -224,7 +228,8 @@ def _run_wheel(options: Options, console: Console) -> Result:
         document = {"release": release, "macos": options.system, "official": True, "argv": list(options.command)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
     taken = take(read_imports(ready.site), read_table())
-    _print_wheel(ready, taken, console, target=options.recipe)
+    absent = lacking_in(ready.metal, ready.site)
+    _print_wheel(ready, taken, absent, console, target=options.recipe)
     return Result(
         document={
             "release": release,
@@ -234,9 +239,9 @@ def _run_wheel(options: Options, console: Console) -> Result:
             "wheel": ready.wheel.path.name,
             "sha256": ready.wheel.sha256,
             "selectors": {
-                "needed": ready.metal.lacking.sent_selectors,
-                "implemented": ready.metal.lacking.sent_selectors - len(ready.metal.lacking.selectors),
-                "missing": list(ready.metal.lacking.selectors),
+                "needed": absent.sent_selectors,
+                "implemented": absent.sent_selectors - len(absent.selectors),
+                "missing": list(absent.selectors),
             },
             "imports": dict(taken.kinds),
             "bound": [list(each) for each in taken.bound],
@@ -245,16 +250,15 @@ def _run_wheel(options: Options, console: Console) -> Result:
     )
 
 
-def _print_wheel(ready: official.Official, taken: Inventory, console: Console, *, target: str) -> None:
+def _print_wheel(ready: official.Official, taken: Inventory, absent: Lacking, console: Console, *, target: str) -> None:
     rows = [("wheel", ready.wheel.path.name), ("sha256", ready.wheel.sha256), ("Python", ready.interpreter.version)]
     rows += [(f"imports of macOS: {kind}", str(count)) for kind, count in taken.kinds.items()]
-    sent = ready.metal.lacking.sent_selectors
-    rows += [("selectors that it sends", f"{sent - len(ready.metal.lacking.selectors)} of {sent} implemented")]
+    sent = absent.sent_selectors
+    rows += [("selectors that it sends", f"{sent - len(absent.selectors)} of {sent} implemented")]
     console.table(("what", "value"), rows)
     for name, library in taken.missing:
         console.print(f"not provided: {name} of {library}")
-    lacking = ready.metal.lacking
-    for name in (*lacking.classes, *lacking.symbols, *lacking.selectors):
+    for name in (*absent.classes, *absent.symbols, *absent.selectors):
         console.print(f"the software Metal does not have {name}")
     console.print("its MPS back end runs its own Metal kernels over a software Metal; this is a rehearsal")
     console.print(f"run a program with it: nox -s simulate -- {shlex.quote(target)} -- python FILE.py", style="bold")

@@ -39,7 +39,7 @@ from mps_build.verify import Verification, VerifyRequest
 from mps_build.verify.device_suite import DeviceSuite
 from mps_build.verify.target.wheel import name_wheel
 
-from .shared.options import amount, count, duration
+from .shared.options import Listed, amount, count, duration
 from .shared.releases import Wanted, add_releases, check_options, compare_with_older, tabulate
 from .shared.simulation import SimulationOptions, add_simulation_options, named_wheel, names_wheel
 from .shared.verification import (
@@ -103,8 +103,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--full", action="store_true", help="also run the cases that need much memory or several minutes"
     )
     parser.add_argument("--quick", action="store_true", help="the first cases of the suite: a fifth of the graphs")
-    parser.add_argument("--only", metavar="ID[,ID]", default="", help="only these cases (ids or shell patterns)")
-    parser.add_argument("--layer", metavar="NAME[,NAME]", default="", help="only these layers of the suite")
+    only = "only these cases (ids or shell patterns)"
+    parser.add_argument("--only", metavar="ID[,ID]", action=Listed, default="", help=only)
+    layer = "only these layers of the suite"
+    parser.add_argument("--layer", metavar="NAME[,NAME]", action=Listed, default="", help=layer)
     parser.add_argument("--cases", metavar="N", type=count, default=0, help="so many cases in all (default: 8,000)")
     parser.add_argument("--keys", metavar="N", type=count, default=0, help="so many graphs in all (default: 10,000)")
     parser.add_argument("--time", metavar="10m", type=duration, default=0.0, help="draw cases until this time is over")

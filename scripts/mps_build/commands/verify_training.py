@@ -27,6 +27,7 @@ from mps_build.verify import Verification
 from mps_build.verify.training.request import PARTS, TrainingRequest
 from mps_build.verify.training.suite import Training
 
+from .shared.options import Listed
 from .shared.verification import (
     VerdictOptions,
     add_run_options,
@@ -70,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
     add_torch_options(parser)
     parser.add_argument("--with", dest="parts", action="append", choices=PARTS, help="only this library (repeatable)")
-    parser.add_argument("--only", metavar="NAME[,NAME]", default="", help="only these workloads (or shell patterns)")
+    only = "only these workloads (or shell patterns)"
+    parser.add_argument("--only", metavar="NAME[,NAME]", action=Listed, default="", help=only)
     parser.add_argument("--accelerate", metavar="VERSION", help="another version of Accelerate than the tested one")
     parser.add_argument("--transformers", metavar="VERSION", help="another version of Transformers than the tested one")
     parser.add_argument(

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 _TITLE = "## "
+_NO_TEXTS = (".pyc", ".DS_Store")  # of Python, and of the Finder
 _WHOLE = re.compile(r"(?<=--hash=sha256:)[0-9a-f]{64}")
 _CUT = re.compile(r"(?<=--hash=sha256:)([0-9a-f]{16})…")
 
@@ -22,12 +23,12 @@ def texts_of(folder: Path) -> dict[str, str]:
     """Return the texts below a folder by their paths there: its files', or what one file beside it has of them.
 
     Raises:
+        FileNotFoundError: neither is there.
         ValueError: that file is damaged.
     """
-    packed = packed_file(folder)
-    if packed.is_file() and not folder.is_dir():
-        return unpack(packed.read_text(encoding="utf-8"))
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    if not folder.is_dir():
+        return unpack(packed_file(folder).read_text(encoding="utf-8"))
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(_NO_TEXTS))
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 

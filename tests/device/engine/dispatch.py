@@ -52,7 +52,8 @@ def of_descriptions() -> dict[str, frozenset[str]]:
         for way in (ways[one] for one in _WAYS):
             if not way.applies(operator):
                 continue
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 call = draw(DrawnCase(name, way.name, 0), operator, way)
                 if call is not None:
                     with seen.watching():
@@ -61,15 +62,22 @@ def of_descriptions() -> dict[str, frozenset[str]]:
     return found
 
 
+def dispatching(operator: str, descriptions: dict[str, frozenset[str]]) -> frozenset[str]:
+    """Return the descriptions that dispatch an operator, or that have its name: vander is made of others."""
+    return frozenset(
+        name for name, dispatched in descriptions.items() if is_among(operator, {f"aten.{name}", *dispatched})
+    )
+
+
 def names_of(operator: str, descriptions: dict[str, frozenset[str]]) -> frozenset[str]:
-    """Return how code spells an operator: its own name, and the names of what dispatches it; none if nothing does.
+    """Return how code spells an operator: its own name, and the names of what dispatches it; none of an empty text.
 
     >>> sorted(names_of("aten.mm.default", {"linear": frozenset({"aten.mm.default"}), "exp": frozenset()}))
     ['linear', 'linear_', 'mm', 'mm_']
     """
-    found = [name for name, dispatched in descriptions.items() if operator and is_among(operator, dispatched)]
-    if not found:
+    if not operator:
         return frozenset()
+    found = dispatching(operator, descriptions)
     names = {wanted_names(operator).split(".")[1], *found}
     for one in (operators.described()[name] for name in found if name in operators.described()):
         names |= {spelled for _, spelled in spellings(one.name, one.paths)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import time
 from functools import partial
@@ -18,7 +19,7 @@ from .cases import Cases
 from .compare import Error, Mismatch
 from .estimate import measured
 from .known import Answer
-from .sampler import MOST_CASES, Case, Sampler, chosen
+from .sampler import COMMON, MOST_CASES, Case, Sampler, chosen
 from .transformation import Transformation
 
 # What a session may take to shrink.
@@ -44,15 +45,23 @@ class Drawn(Cases):
         every, ways = operators.described(), transforms.known()
         named = named_cases(budget.only)
         self.keys = {str(case): ways[case.transformation].graphs for case in named}
-        if not named:
-            those = {name: one for name, one in every.items() if among is None or name in among}
-            found = chosen(
-                Sampler(those, ways, budget.seed),
-                cases=self._most_cases(budget),
-                most_keys=budget.keys,
-                after=budget.after if budget.seconds and is_id(budget.after) else "",
-            )
-            self.keys = {str(drawn.case): drawn.new_keys for drawn in found}
+        patterns = [text for text in budget.only if _is_pattern(text)]
+        those = {name: one for name, one in every.items() if among is None or name in among}
+        if budget.only:
+            fitting = {
+                (name, way) for name in those for way in ways if any(_may_fit(one, name, way) for one in patterns)
+            }
+            those = {name: one for name, one in those.items() if any(name == each for each, _ in fitting)}
+            used = {COMMON, *(way for _, way in fitting)}
+            ways = {name: way for name, way in ways.items() if name in used}
+        found = chosen(
+            Sampler(those, ways, budget.seed),
+            cases=self._most_cases(budget) if those else 0,
+            most_keys=budget.keys,
+            after=budget.after if budget.seconds and is_id(budget.after) else "",
+            wanted=(lambda text: any(fnmatch.fnmatchcase(text, one) for one in patterns)) if budget.only else None,
+        )
+        self.keys.update((str(drawn.case), drawn.new_keys) for drawn in found)
         for text in self.keys:
             self.add(text, partial(self._make, Case.of(text)), check=True, may_be_missing=True)
 
@@ -87,7 +96,7 @@ class WrongCase(Mismatch):
 
 
 def named_cases(texts: Sequence[str]) -> list[Case]:
-    """Return the drawn cases among ids and patterns.
+    """Return the drawn cases among ids and patterns: also those of a pattern that ends with a seed, `conv2d:*:17`.
 
     Raises:
         ValueError: an id names an operator or a transformation that is not there, or that do not go together.
@@ -99,7 +108,32 @@ def named_cases(texts: Sequence[str]) -> list[Case]:
             raise ValueError(f"{case}: no such operator or transformation")
         if not ways[case.transformation].applies(every[case.operator]):
             raise ValueError(f"{case}: {case.operator} is not used so")
+    for text in texts:
+        seed = text.rpartition(":")[2]
+        if _is_pattern(text) and text.count(":") == 2 and seed.isdigit():
+            named += [
+                Case(name, way.name, int(seed))
+                for name, operator in every.items()
+                for way in ways.values()
+                if _may_fit(text, name, way.name) and way.applies(operator)
+            ]
     return named
+
+
+def _is_pattern(text: str) -> bool:
+    return bool(set(text) & set("*?["))
+
+
+def _may_fit(pattern: str, operator: str, transformation: str) -> bool:
+    """Say whether a case of this operator and transformation can have an id that fits the pattern.
+
+    >>> _may_fit("exp:lay*:*", "exp", "layout"), _may_fit("exp*", "expm1", "out"), _may_fit("issue-*", "exp", "out")
+    (True, True, False)
+    """
+    if pattern.count(":") == 2:
+        return all(map(fnmatch.fnmatchcase, (operator, transformation), pattern.split(":")))
+    loose = pattern.rstrip("0123456789")
+    return fnmatch.fnmatchcase(f"{operator}:{transformation}:1", pattern if loose == pattern else f"{loose}*")
 
 
 def is_id(text: str) -> bool:

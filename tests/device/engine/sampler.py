@@ -13,7 +13,7 @@ import itertools
 import random
 import zlib
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Callable, Iterator, List, Tuple
 
 from . import keys
 from .description import Operator, Row, undefined
@@ -29,6 +29,8 @@ _FIRST = 0.15
 _KEY_WORTH = 0.35
 # More are not drawn for one process: it would draw for a minute.
 MOST_CASES = 400_000
+# So many draws one after the other of which none is wanted: of `exp:*:1?` there are few.
+_MOST_IN_VAIN = 20_000
 # Seeds of one `--seed` are those of another, this far on.
 _APART = 1_000_000
 
@@ -165,14 +167,25 @@ def _facts(case: Case, call: Call) -> Facts:
     return levels, list(itertools.combinations(levels, 2))
 
 
-def chosen(sampler: Sampler, *, cases: int, most_keys: float, after: str = "") -> list[Drawn]:
-    """Return the first cases in the order of worth, as many as two limits allow; `after`: those behind this one."""
+def chosen(
+    sampler: Sampler, *, cases: int, most_keys: float, after: str = "", wanted: Callable[[str], bool] | None = None
+) -> list[Drawn]:
+    """Return the first cases in the order of worth, as many as two limits allow.
+
+    Args:
+        after: those behind this one.
+        wanted: says of an id whether it is one of those.
+    """
     found: list[Drawn] = []
-    compiled = 0.0
+    compiled, in_vain = 0.0, 0
     is_behind = not after
     for drawn in itertools.islice(sampler, MOST_CASES):
-        if len(found) >= cases or compiled + drawn.new_keys > most_keys:
+        if len(found) >= cases or compiled + drawn.new_keys > most_keys or in_vain > _MOST_IN_VAIN:
             break
+        if wanted is not None and not wanted(str(drawn.case)):
+            in_vain += 1
+            continue
+        in_vain = 0
         if is_behind:
             compiled += drawn.new_keys
             found.append(drawn)

@@ -65,13 +65,15 @@ def script(call: Call, transformation: Transformation, bench: Any, truth: Any, n
         "names": ", ".join(map(str, names)),
         "loose": _tolerance(call),
     }
-    template, margin = _REFUSED if tracer.refused else _ANSWERED, "\n    "
+    template = _REFUSED if tracer.refused else _ANSWERED
+    begin, margin = "", "\n    "
+    if within := transformation.around(call):
+        begin, margin = f"with {within}:{margin}    ", f"{margin}    "
     if "@autocast" in call.levels:
-        template, margin = _CAST, "\n        "
-        parts["low"] = str(call.levels["@autocast"])
+        template = _CAST
         parts["dtypes"] = ", ".join(map(str, transformation.dtypes(call, bench, truth, results)))
     for lines in (tracer.lines, _packed(tracer.lines)):
-        text = template.format(lines=margin.join(lines), **parts)
+        text = template.format(lines=begin + margin.join(lines), **parts)
         if len(text.splitlines()) <= _MOST_LINES:
             return text
     raise NoScript(f"it takes more than {_MOST_LINES} lines")
@@ -97,12 +99,6 @@ from math import inf, nan
 _RUN = """\
 def run(device):
     {lines}
-    return [{names}]
-"""
-_RUN_CAST = """\
-def run(device, cast=True):
-    with torch.autocast(device, dtype={low}, enabled=cast):
-        {lines}
     return [{names}]
 """
 _TRY = """
@@ -142,7 +138,7 @@ _REFUSED = _BEGIN + _RUN + _TRY + _COMPARE_REFUSED
 # The CPU's answer is that of float32; which dtypes autocast gives, the lists of the device say.
 _CAST = (
     _BEGIN
-    + _RUN_CAST
+    + _RUN.replace("(device)", "(device, cast=True)")
     + _TRY
     + _COMPARE.replace('run("cpu")', 'run("cpu", cast=False)')
     .replace("zip(run(device), want)", "zip(run(device), want, [{dtypes}])")

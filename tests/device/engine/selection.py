@@ -131,7 +131,7 @@ class Selection:
         names = [name.strip() for name in self.only.split(",") if name.strip()]
         ids = [] if not names else list(cases)
         for name in names:
-            if not set(name) & set("*?[") and name not in ids:
+            if not any(fnmatch.fnmatchcase(one, name) for one in ids):
                 near = difflib.get_close_matches(name, ids, n=3, cutoff=0.8)
                 return f"--only {name}: no case has this id" + (f"; did you mean {', '.join(near)}?" if near else "")
         return ""

@@ -13,7 +13,7 @@ import torch
 from .budget import budget_of, words
 from .cases import Case, Cases
 from .compare import Mismatch
-from .dispatch import is_among, like, names_in, names_of, of_case, of_descriptions
+from .dispatch import dispatching, is_among, like, names_in, names_of, of_case, of_descriptions
 from .estimate import estimate
 from .faults import InjectedFault
 from .findings import Found
@@ -76,9 +76,9 @@ class Session:
         count = Path(option("--outcomes")).with_suffix(".hits") if option("--outcomes") else None
         self.fault = InjectedFault(option("--inject"), count) if option("--inject") else None
         self.selection = Selection(
-            only=option("--only"),
+            only=",".join(words(option("--only"))),
             after=option("--after"),
-            without=option("--skip-ids"),
+            without=",".join(words(option("--skip-ids"))),
             layers=words(option("--layer")),
             quick=bool(option("--quick")),
             shard=Shard.of(option("--shard")),
@@ -134,15 +134,13 @@ class Session:
             return None
         for names in self._by_description.values():
             self._dispatched |= names
-        return frozenset(
-            name for name, names in self._by_description.items() if is_among(self._operator, {f"aten.{name}", *names})
-        )
+        return dispatching(self._operator, self._by_description)
 
     def _dispatches(self, case: Case) -> bool:
         if not self._operator or case.layer == "drawn":
             return True
-        # Where descriptions dispatch it, those cases alone are run to know whose code has one of their names.
-        if self._words and not self._words & names_in(case.act):
+        # Those cases alone are run to know whose code has one of the names of what dispatches it.
+        if why_not_here(case, device=self.device, full=self.full) or not self._words & names_in(case.act):
             return False
         names = of_case(case, self.bench.seed)
         self._dispatched |= names or frozenset()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Tuple
+from typing import Any, ContextManager, Tuple
+
+import torch
 
 from . import calls, comparison, reference
 from .description import Operator, Row
@@ -69,6 +72,8 @@ class Transformation:
         varied: a case makes its call in other ways too that need no other graph (`trial.variants`).
         free: the factors of its own that need no other graph. beside: the forms in which its call is made too.
         relayout: those calls have other layouts.
+        within: the public context manager in which a device calls it, as a script writes it: `torch.inference_mode()`.
+            `{name}` is the call's level of the factor `@name`, `device` the type of the device, `cast` True.
     """
 
     name = ""
@@ -79,6 +84,7 @@ class Transformation:
     varied = relayout = True
     free: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    within = ""
 
     def applies(self, operator: Operator) -> bool:
         """Say whether an operator can be used so."""
@@ -101,7 +107,22 @@ class Transformation:
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
         """Return what is compared. `truth` is None while the reference itself is computed."""
-        return call.perform(run, call.bases(run), call.places(truth))
+        bases, places = call.bases(run), call.places(truth)
+        with self.entered(call, run):
+            return call.perform(run, bases, places)
+
+    def around(self, call: Call) -> str:
+        """Return `within` for a call, an empty text where there is none."""
+        return self.within.format(**{name.lstrip("@"): level for name, level in call.levels.items()})
+
+    def entered(self, call: Call, run: Any) -> ContextManager[Any]:
+        """Return the context in which a call is made: on the reference's run none."""
+        if not self.within or run.precise:
+            return nullcontext()
+        context: ContextManager[Any] = eval(
+            self.around(call), {"torch": torch, "device": run.device.type, "cast": True}
+        )
+        return context
 
     def truth(self, call: Call, bench: Any) -> Truth:
         """Return the reference's answers; raise what the CPU raises."""

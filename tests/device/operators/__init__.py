@@ -8,16 +8,32 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import textwrap
+import types
 
 from engine.description import Operator, Table
+
+
+def _areas() -> list[types.ModuleType]:
+    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    return [module for module in modules if hasattr(module, "t")]
 
 
 @functools.lru_cache(maxsize=None)
 def tables() -> tuple[Table, ...]:
     """Return the table of each file."""
-    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return tuple(module.t for module in modules if hasattr(module, "t"))
+    return tuple(module.t for module in _areas())
+
+
+def listing() -> str:
+    """Return each file with what it says of its area, and the operators that it describes."""
+    lines = []
+    for module in _areas():
+        area = (module.__doc__ or "").partition("\n")[0]
+        lines.append(f"operators/{module.__name__.rpartition('.')[2]}.py: {area}")
+        lines += textwrap.wrap(", ".join(module.t.operators), 110, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
 
 
 @functools.lru_cache(maxsize=None)

@@ -81,7 +81,7 @@ t.add(
     act=lambda g, i, queried, which, kind, count, padding, scaled: torch.ops.aten.embedding_dense_backward(
         g, i, count, padding, scaled
     ),
-    _asked=("few", "matrix", "empty", "one", "deep"),
+    _queried=("few", "matrix", "empty", "one", "deep"),
     **INDEXED,
     _count=(40, 1031, 2003),
     _padding=(-1, 0, 1),

@@ -47,7 +47,7 @@ def _transformed(kind: str, form: Any, inputs: Any, seen: list[str]) -> Any:
     }[kind]()
 
 
-def _asked(kind: str, low: torch.dtype | None) -> Any:
+def _tested(kind: str, low: torch.dtype | None) -> Any:
     def act(run: Any, *inputs: torch.Tensor) -> Any:
         answers = {}
         for name, form in _FORMS.items():
@@ -70,7 +70,7 @@ for _kind in ("grad", "vmap"):
     for _low in (torch.float16,):
         cases.add(
             f"autocast-transform-{_kind}-{str(_low or 'torch.plain')[6:]}",
-            _asked(_kind, _low),
+            _tested(_kind, _low),
             make=lambda d: (d.normal(3, 4, 6, 6), d.normal(6, 5, scale=0.5), d.normal(5)),
             terms=64,
             floor=0.25,
@@ -124,7 +124,7 @@ _LAYERS = {
 }
 
 
-def _asked_in_order(low: torch.dtype) -> Any:
+def _tested_in_order(low: torch.dtype) -> Any:
     def act(run: Any, x: torch.Tensor, w: torch.Tensor) -> Any:
         def answer(order: Any, form: Any) -> Any:
             weight = leaf(w)
@@ -145,7 +145,7 @@ def _asked_in_order(low: torch.dtype) -> Any:
 for _low in (torch.bfloat16,):
     cases.add(
         f"autocast-modes-{str(_low)[6:]}",
-        _asked_in_order(_low),
+        _tested_in_order(_low),
         make=lambda d: (d.normal(4, 6), d.normal(3, 6)),
         terms=64,
         floor=0.5,

@@ -52,7 +52,7 @@ def _changed(produce: Any, change: Any, x: torch.Tensor, w: torch.Tensor) -> tor
     return y
 
 
-def _asked(produce: Any) -> Any:
+def _tested(produce: Any) -> Any:
     forms = {name: lambda x, w, change=change: _changed(produce, change, x, w) for name, change in _CHANGES.items()}
     learned = {name: lambda x, w, form=form: derived(form, x, w)[:2] for name, form in forms.items()}
 
@@ -67,7 +67,7 @@ def _asked(produce: Any) -> Any:
 for _name, _produce in _PRODUCERS.items():
     cases.add(
         f"sequence-in_place-{_name}",
-        _asked(_produce),
+        _tested(_produce),
         make=lambda d: (d.normal(2, 4, 6, 6), d.normal(4, 4, 3, 3, scale=0.5)),
         terms=256,
         floor=1.0,

@@ -15,6 +15,7 @@ from engine.transformation import Call, Factor, Transformation
 
 class _Autocast(Transformation):
     name, graphs, share = "autocast", 1.8, 0.7
+    within = "torch.autocast(device, dtype={autocast}, enabled=cast)"
 
     def applies(self, operator: Operator) -> bool:
         return super().applies(operator) and torch.float32 in operator.kinds
@@ -23,12 +24,7 @@ class _Autocast(Transformation):
         return [("@autocast", (torch.bfloat16, torch.float16))]
 
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
-        call = call.changed(dtype=torch.float32)
-        bases = call.bases(run)
-        if run.precise:
-            return call.perform(run, bases)
-        with torch.autocast(run.device.type, dtype=call.levels["@autocast"]):
-            return call.perform(run, bases)
+        return super().perform(call.changed(dtype=torch.float32), run, None)
 
     def policy(self, call: Call, bench: Any, truth: Truth) -> Any:
         """Return answers whose dtypes are right on the device; None where they cannot be known."""

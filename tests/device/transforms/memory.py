@@ -32,9 +32,9 @@ class _Memory(Transformation):
     def perform(self, call: Call, run: Any, truth: Truth | None) -> list[Any]:
         placed = [call.bases(run), call.places(truth)]
         held: list[Any] = []
-        inside = [[_amid(one, held, run) for one in placed[0]]]
+        inside = [[_between(one, held, run) for one in placed[0]]]
         read = len(held)
-        inside.append([_amid(one, held, run) for one in placed[1]])
+        inside.append([_between(one, held, run) for one in placed[1]])
         before = [one.clone() for one in held]
         answers = perform(call.operator, call.row, run, *inside)
         form = call.levels["@form"]
@@ -53,7 +53,7 @@ class _Memory(Transformation):
             raise
 
 
-def _amid(placed: Any, held: list[Any], run: Any) -> Any:
+def _between(placed: Any, held: list[Any], run: Any) -> Any:
     """Return an operand that lies on its device already, in the middle of a longer line."""
     base, layout, shape = placed
     if not isinstance(base, torch.Tensor) or shape == (0,):  # an out= to be resized: it may grow into its line

@@ -98,7 +98,7 @@ def issue_45721(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(misread(in_storage_order, hit, x), *args, **kwargs)
 
 
-def _asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, bool, bool]:
+def _requested(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, bool, bool]:
     """Return along which dimension sort was requested, whether the largest comes first, and whether it is stable."""
     dim = kwargs.get("dim", next((one for one in args if type(one) is int), -1))
     largest = kwargs.get("descending", len(args) > 1 and args[1])
@@ -118,7 +118,7 @@ def issue_139972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if not differ(places, wrong):
         return y, places
     hit()
-    return (stored != 0).gather(_asked(args, kwargs)[0], wrong), wrong
+    return (stored != 0).gather(_requested(args, kwargs)[0], wrong), wrong
 
 
 @faults.dispatched(

@@ -1,4 +1,4 @@
-"""Completion scripts: each is asked by its own shell, where that shell is there."""
+"""Completion scripts: each is tried by its own shell, where that shell is there."""
 
 from __future__ import annotations
 

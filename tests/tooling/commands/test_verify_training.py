@@ -314,8 +314,8 @@ def test_an_interrupted_run_keeps_a_labelled_partial_record(run: Run, tmp_path: 
     scripts = Path(__file__).parents[3] / "scripts"
     code = (
         "import sys; from pathlib import Path; from mps_build.cli import main\n"
-        "from mps_build.verify.training import training_verification\n"
-        f"training_verification.data_root = lambda: Path({str(tmp_path / 'data')!r})\n"
+        "from mps_build.verify.training import suite\n"
+        f"suite.data_root = lambda: Path({str(tmp_path / 'data')!r})\n"
         "sys.exit(main('verify_training', sys.argv[1:]))"
     )
     record = tmp_path / "interrupted"

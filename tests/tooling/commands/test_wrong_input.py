@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.cli import main
+from mps_build.commands.shared.parser import parse_options
 
 
 @pytest.mark.parametrize("command", ["verify_mps", "audit_wheel"])
@@ -77,9 +78,9 @@ def test_a_requirement_in_the_place_of_a_recipe_gets_the_recipes_name(
 def test_json_to_standard_output_is_the_document_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main("matrix", ["v2.6.0", "--json", "-"]) == 0
 
-    told = capsys.readouterr()
-    assert json.loads(told.out)["exit_code"] == 0
-    assert told.err
+    said = capsys.readouterr()
+    assert json.loads(said.out)["exit_code"] == 0
+    assert said.err
     assert not Path("-").exists()
 
 
@@ -156,3 +157,25 @@ def test_a_file_without_an_end_is_too_long(command: tuple[str, ...], tmp_path: P
 
     assert main(command[0], [*command[1:], str(tmp_path / "zero.json")]) == 2
     assert main("doctor", [str(tmp_path / "zero.yaml")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        ("verify_mps", ["--op", "aten.exp", "--op", "aten.mm"]),
+        ("verify_mps", ["--inject", "a.py:x", "--plant=b.py:y"]),
+        ("build_wheel", ["sample", "--jobs", "2", "--jobs=3"]),
+    ],
+)
+def test_an_option_of_one_value_that_is_given_again_is_refused(
+    command: str, given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command, given) == 2
+    assert "is given two times" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["verify_mps", "verify_training", "benchmark_mps"])
+def test_a_list_that_is_given_again_is_longer(command: str) -> None:
+    given = ["torch==2.13.0", "--only", "a,b", "--only=c"]
+
+    assert parse_options(command, given).only == "a,b,c"

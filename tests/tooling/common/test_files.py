@@ -322,7 +322,7 @@ def test_an_index_in_a_read_only_folder_is_refused(places: Path, capsys: pytest.
         lambda folder: (folder / ("n" * 300)).write_text(""),
     ],
 )
-def test_what_the_system_refuses_is_the_users_to_mend_and_named(
+def test_what_the_system_refuses_is_the_users_to_fix_and_named(
     places: Path, refuse: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (places / "file").write_text("")

@@ -155,7 +155,7 @@ def run_commands(name: str, data: bytes, folder: Path) -> None:
 def run_command(name: str, call: tuple[str, ...], data: bytes, folder: Path) -> tuple[int, str]:
     """Run one of the calls on a document; return its status, and what it wrote to standard error."""
     command, *arguments = call
-    places = _laid_out(name, data, folder)
+    places = _written_out(name, data, folder)
     words = [places["document"] if word == "{}" else word.format(**places) for word in arguments]
     folders = {"MPS_BUILD_WORK": places["work"], "MPS_BUILD_CACHE": str(folder / "cache")}
     with patch.dict(os.environ, folders), redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as said:
@@ -167,7 +167,7 @@ def run_command(name: str, call: tuple[str, ...], data: bytes, folder: Path) -> 
     return status, said.getvalue()
 
 
-def _laid_out(name: str, data: bytes, folder: Path) -> dict[str, str]:
+def _written_out(name: str, data: bytes, folder: Path) -> dict[str, str]:
     """Write the document wherever a command looks for one of its kind, and return the places."""
     for each in ("into", "work", "wheels", "site"):
         shutil.rmtree(folder / each, ignore_errors=True)

@@ -131,14 +131,14 @@ def test_the_kernel_tells_that_macos_is_too_old_where_nothing_else_tells_its_ver
     assert "macos_too_old_for_wheel" not in ids("23.0.0")
 
 
-def test_a_developer_dir_that_names_nothing_is_mended_by_unsetting_it() -> None:
+def test_a_developer_dir_that_names_nothing_is_fixed_by_unsetting_it() -> None:
     words = "xcrun: error: missing DEVELOPER_DIR path: /Applications/Gone.app/Contents/Developer\n"
     finding = findings_of([*MAC, answered("xcrun", "--sdk", "macosx", "--show-sdk-version", stderr=words, exit=1)])
 
     assert finding["xcode_missing"].fix == "unset DEVELOPER_DIR"
 
 
-def test_a_component_that_is_there_and_not_seen_is_mended_by_forgetting_first() -> None:
+def test_a_component_that_is_there_and_not_seen_is_fixed_by_forgetting_first() -> None:
     status = answered(
         "xcodebuild", "-showComponent", "MetalToolchain", stdout="Build Version: 17F42\nStatus: installed\n"
     )

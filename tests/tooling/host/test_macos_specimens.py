@@ -116,7 +116,7 @@ def test_the_judge_sees_what_is_wrong_what_is_missing_and_what_may_be_left_out()
     assert lies_of({"version": "16.2"}, specimen) != []
 
 
-def test_every_error_of_the_specimens_is_a_situation_with_its_mending_command() -> None:
+def test_every_error_of_the_specimens_is_a_situation_with_the_command_that_fixes_it() -> None:
     errors = {specimen["fact"]["error"] for specimen in ALL if "error" in specimen["fact"]}
     kinds = {
         specimen["id"]: (specimen.get("mend"), BY_ID[specimen["fact"]["error"]].fix)  # codespell:ignore mend

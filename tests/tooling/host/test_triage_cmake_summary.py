@@ -17,7 +17,7 @@ MISSING = {
     "stale_on_then_no_xcrun": ("xcrun",),
     "off_no_sdk": ("sdk",),
     "off_sdk_12_1": ("sdk_too_old",),
-    "off_asked_on": ("sdk_too_old",),
+    "off_asked_on": ("sdk_too_old",),  # codespell:ignore asked
     "off_no_fw_sdk": ("mpsgraph_in_sdk",),
     "off_no_fw_sys": ("mpsgraph_in_system",),
     "on_no_graph": ("mpsgraph_in_sdk", "mpsgraph_in_system"),
@@ -91,7 +91,7 @@ def test_only_a_leftover_of_the_cache_is_called_stale() -> None:
 def test_a_refusal_is_distinguished_from_a_closed_gate() -> None:
     refused = {case for case in CASES if parse_configure(*_texts(case)).mps_switched_off}
 
-    assert refused == {"off_asked_off", "stale_asked_off_then_none"}
+    assert refused == {"off_asked_off", "stale_asked_off_then_none"}  # codespell:ignore asked
 
 
 @pytest.mark.parametrize("case", ["on_metal", "off_no_xcrun", "on_jit"])

@@ -81,7 +81,7 @@ def test_lines_keep_to_the_width_they_are_given(tmp_path: Path) -> None:
     assert ("version", "torch 2.15.0") in fact_rows(audit.facts_document)
 
 
-def test_the_door_runs_from_anywhere_and_passes_the_status_on(tmp_path: Path) -> None:
+def test_the_command_runs_from_anywhere_and_passes_the_status_on(tmp_path: Path) -> None:
     wheel = write_wheel(tmp_path, torch_files())
     wheel.write_bytes(wheel.read_bytes()[:-5])
 

@@ -46,7 +46,7 @@ def test_an_access_before_a_buffer_is_caught_where_it_begins_at_a_page() -> None
     assert at_begin.troubles[0].where["byte"] == -4
 
 
-def test_a_write_to_an_input_is_told() -> None:
+def test_a_write_to_an_input_is_reported() -> None:
     one = device({"doubled": compiled(doubled())})
     x = input_buffer(pack_floats(1, 2))
     target = input_buffer(pack_floats(0, 0))

@@ -160,7 +160,7 @@ def test_the_number_that_a_guard_is_given_is_read(word: int, number: int) -> Non
 
 
 @pytest.mark.parametrize(("word", "is_seen"), [(INT_MAX_IN_X8, True), (SHIFT_BY_31, True), (INT_MAX_IN_X1, False)])
-def test_a_comparison_with_2_31_of_its_own_is_told_and_a_guards_argument_is_none(word: int, is_seen: bool) -> None:
+def test_a_comparison_with_2_31_of_its_own_is_reported_and_a_guards_argument_is_none(word: int, is_seen: bool) -> None:
     code, begins = code_of([word, RET])
 
     assert (INLINE in guards_found([b"__Z3onev"], code, begins, ["one"], [])["one"]) is is_seen  # type: ignore[operator]
@@ -183,7 +183,7 @@ def test_a_cold_part_that_the_linker_shares_is_no_guard() -> None:
     }
 
 
-def test_what_a_caller_asks_is_told_apart() -> None:
+def test_what_a_caller_asks_is_distinguished() -> None:
     code, begins = code_of([RET], [RET], [INT_MAX_IN_X1, call(12, 0), call(16, 4), RET], [call(24, 4), RET])
     names = [GUARD, b"__Z5innerv", b"__Z5outerv", b"__Z6othersv"]
 

@@ -337,6 +337,7 @@ def test_an_interpreters_torch_is_read_from_its_files(tmp_path: Path) -> None:
     assert (code, found["torch"], outcomes(found)) == (0, "9.9.0", {"good": "passed"})
 
 
+@pytest.mark.slow
 def test_another_seed_asks_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = wheel(tmp_path, GOOD)
     assert outcomes(verified(path, tmp_path, "--seed", "5")[1]) == {"good": "passed"}

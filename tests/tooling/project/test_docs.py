@@ -15,6 +15,8 @@ from repository import nox_sessions
 from rows import for_each
 
 ROOT = Path(__file__).parents[3]
+SOURCES = ROOT / "scripts" / "mps_build"
+SUITE = ROOT / "tests" / "device"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"])
 SESSIONS = nox_sessions(ROOT / "noxfile.py")
 
@@ -25,6 +27,7 @@ def test_every_link_and_every_named_page_exists(page: Path) -> None:
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
     missing = [link for link in links if link and "://" not in link and not (page.parent / link).exists()]
     named = re.findall(r"`((?:docs|tests|benchmarks|build_recipes|patches|runner|schemas)/[\w./-]+\.\w+)`", text)
+    named += re.findall(r"\btests/(?:tooling|device|sensitivity|training|recorded)/[\w./-]+\.\w+", text)
     if page.name != "CHANGELOG.md":  # it speaks of what was
         missing += [name for name in named if not (ROOT / name).exists()]
 
@@ -149,3 +152,39 @@ def test_every_command_has_its_line_in_the_list() -> None:
     text = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
 
     assert sorted(re.findall(r"^\| (\w+) \| .* \| `", text, re.MULTILINE)) == sorted(COMMANDS)
+
+
+def _imports(path: Path) -> set[Path]:
+    """Return the files that a module names in its imports, also through a package's own."""
+    found: set[Path] = set()
+    package = path.parent
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if node.level:
+            base = [package, *package.parents][node.level - 1]
+        else:
+            base = SOURCES.parent if (node.module or "").startswith("mps_build") else SUITE
+        for name in (node.module or "", *(f"{node.module or ''}.{each.name}".strip(".") for each in node.names)):
+            place = base.joinpath(*name.split(".")) if name else base
+            file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+            if file.is_file() and file not in found:
+                found.add(file)
+                found |= _imports(file) if file.name == "__init__.py" and file != path else set()
+    return found
+
+
+def test_the_three_flows_pass_the_modules_that_the_page_names() -> None:
+    text = (ROOT / "docs" / "contributing" / "where.md").read_text(encoding="utf-8").partition("## Three flows")[2]
+    flows = re.findall(r"^- (\w+ → \w+): ((?:.|\n  )+)", text, re.MULTILINE)
+
+    assert [name for name, _ in flows] == ["recipe → wheel", "wheel → verdict", "case → verdict"]
+    for name, flow in flows:
+        reached: set[Path] = set()
+        for part in flow.split(";"):
+            for place, module in enumerate(re.findall(r"`([^`]+\.py)`", part)):
+                path = ROOT / module if module.startswith("tests/") else SOURCES / module
+                assert path.is_file(), f"{name}: {module}"
+                is_first = place == 0 and not (reached and module.startswith("verify/"))
+                assert is_first or path in reached, f"{name}: nothing before imports {module}"
+                reached |= _imports(path)

@@ -106,9 +106,9 @@ def test_both_are_small_and_hold_what_the_tool_reads(packed: tuple[Path, Path]) 
 def test_it_says_its_version_and_its_commands_with_its_own_name(installed: Installed) -> None:
     assert installed.run("--version").stdout.startswith("mps-build ")
     assert "build_wheel" in installed.run("--help").stdout
-    told = installed.run("build_wheel", "--help").stdout
-    assert "usage: mps-build build_wheel" in told
-    assert "nox -s" not in told
+    said = installed.run("build_wheel", "--help").stdout
+    assert "usage: mps-build build_wheel" in said
+    assert "nox -s" not in said
 
 
 def test_the_doctor_finds_the_recipes_and_gives_the_clones_exit_status(installed: Installed) -> None:

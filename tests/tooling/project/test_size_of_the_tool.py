@@ -1,4 +1,4 @@
-"""What the wheel of the tool holds, and that it stays below 2.0 MB (issue 51); test_packaging builds it."""
+"""The wheel of the tool stays below 2.0 MB (test_packaging builds it), and a folder has at most 25 files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import runpy
 import sys
 import types
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ ROOT = Path(__file__).parents[3]
 LIMIT_BYTES = 2_000_000
 # METADATA, WHEEL and the entry points, compressed, with what a zip says of each.
 REST_BYTES = 1_500
+MOST_FILES = 25
+# docs/contributing/where.md has the reasons; tests/device/engine and operators: test_size_of_the_suite.
+LARGER = {"schemas", "tests/device/engine", "tests/device/operators"}
 
 
 def _data(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, bytes]]:
@@ -60,8 +64,17 @@ def test_the_wheel_is_small_and_holds_the_suite_the_recipes_and_no_page(monkeypa
             wheel.writestr(name, data)
 
     assert len(file.getvalue()) + REST_BYTES <= LIMIT_BYTES
-    data = {name.removeprefix("mps_build/data/") for name in members}
-    assert {"build_recipes/v2.6.0.yaml", "build_recipes/locks.txt", "build_recipes/sample.txt"} <= data
+    names = {name.removeprefix("mps_build/data/") for name in members}
+    assert {"build_recipes/v2.6.0.yaml", "build_recipes/locks.txt", "build_recipes/sample.txt"} <= names
     assert "mps_build/simulation/native.txt" in members
-    assert {"tests/device/conftest.py", "tests/device/known_issues.yaml", "tests/device/engine/cases.py"} <= data
-    assert not [name for name in data if name.endswith((".md", "ruff.toml", ".pyc"))]
+    assert {"tests/device/conftest.py", "tests/device/known_issues.yaml", "tests/device/engine/cases.py"} <= names
+    assert not [name for name in names if name.endswith((".md", "ruff.toml", ".pyc"))]
+
+
+def test_no_folder_is_a_heap() -> None:
+    places = ("benchmarks", "build_recipes", "docs", "patches", "runner", "schemas", "scripts", "tests")
+    made = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+    files = [path for place in places for path in (ROOT / place).rglob("*") if path.is_file()]
+    folders = Counter(str(path.parent.relative_to(ROOT)) for path in files if not made & set(path.parts))
+
+    assert {folder for folder, count in folders.items() if count > MOST_FILES} == LARGER

@@ -73,8 +73,8 @@ SURROUNDINGS: dict[str, tuple[tuple[str, ...], str, dict[str, str], int | None, 
 }
 
 
-# The others are parts of `nothing`, and take seconds each: every command is run.
-SLOW = ("no_stdout", "no_stderr", "ascii")
+# These take seconds each: every command is run.
+SLOW = ("nothing", "no_stdout", "no_stderr", "ascii")
 
 
 @pytest.mark.parametrize(

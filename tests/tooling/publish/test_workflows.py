@@ -240,6 +240,23 @@ def test_the_commands_of_a_workflow_are_sessions_and_little_else() -> None:
                 assert len(lines) <= 7, f"{file}: {name}: a session's work stands in the workflow"
 
 
+def test_the_lists_that_are_no_pages_are_made_by_commands_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = strict_yaml.unchecked((WORKFLOWS / "checks.yml").read_text(encoding="utf-8"))["jobs"]["lists"]["steps"]
+    made = re.findall(r'nox -s (\w+) -- (.+) > "\$RUNNER_TEMP/lists/([\w$-]+)\.txt"', steps[-2]["run"])
+
+    assert [name for _, _, name in made] == ["causes", "known-issues-$release"]
+    for command, arguments, _ in made:
+        assert main(command, arguments.replace('"$release"', "v2.6.0").split()) == 0
+        assert len(capsys.readouterr().out.splitlines()) > 50
+    assert "upload-artifact@" in steps[-1]["uses"]
+    assert steps[-1]["with"] | {"retention-days": 0} == {
+        "name": "lists",
+        "path": "${{ runner.temp }}/lists/",
+        "if-no-files-found": "error",
+        "retention-days": 0,
+    }
+
+
 def test_nobody_who_starts_a_workflow_chooses_the_code_that_a_mac_runs() -> None:
     for path in WORKFLOWS.glob("*.yml"):
         text = path.read_text(encoding="utf-8")

@@ -123,7 +123,7 @@ def _compared(library: Path, *options: str) -> Captured:
     return capture(Command(argv=(*argv, *options), environ=environ, cwd=library), timeout_seconds=120)
 
 
-def test_each_failure_on_mps_is_run_on_the_cpu_and_told_apart(library: Path) -> None:
+def test_each_failure_on_mps_is_run_on_the_cpu_and_classified(library: Path) -> None:
     said = _compared(library, "--maxfail=9", "--library", "yes", "--mps-compare-json", "found.json", "tests")
 
     assert said.exit == 1

@@ -375,6 +375,13 @@ void outside_in_a_row() {
   encode(one, buffer(32), 8, true, kernel_of_rows<2>());
   done(one);
 }
+void outside_before_others() {
+  auto *one = commands();
+  encode(one, buffer(16), 8);
+  [(MPSCommandBuffer *)one commitAndContinue];
+  encode(one, buffer(16), 1);
+  done(one);
+}
 void outside_of_a_copy() {
   id<MTLBlitCommandEncoder> encoder = [commands() blitCommandEncoder];
   [encoder copyFromBuffer:buffer(16) sourceOffset:0 toBuffer:buffer(32) destinationOffset:0 size:32];
@@ -501,7 +508,7 @@ struct {
     SCENARIO(canary_filled) SCENARIO(cleared) SCENARIO(constants) SCENARIO(behind) SCENARIO(private_storage) SCENARIO(runs_after_the_commit) SCENARIO(unwaited)
     SCENARIO(without_an_end_of_waiting) SCENARIO(order_of_threads) SCENARIO(after_a_commit) SCENARIO(late_encoder)
     SCENARIO(committed_again) SCENARIO(open_encoder) SCENARIO(not_committed) SCENARIO(wrong_index) SCENARIO(wrong_offset)
-    SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy)
+    SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy) SCENARIO(outside_before_others)
     SCENARIO(many_bytes) SCENARIO(many_threads) SCENARIO(resident) SCENARIO(not_resident) SCENARIO(released_early)
     SCENARIO(used_after_its_release) SCENARIO(signalled) SCENARIO(not_signalled) SCENARIO(unknown_selector)
     SCENARIO(newer_method) SCENARIO(newer_setter) SCENARIO(newer_class) SCENARIO(newer_constant)

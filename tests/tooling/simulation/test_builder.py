@@ -229,7 +229,9 @@ def _texts(patch: object) -> dict[str, str]:
     return {name: "".join(lines) for name, lines in found.items()}
 
 
-def test_a_host_that_lacks_something_is_told_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_host_that_lacks_something_is_reported_before_any_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(HostError, match="missing: apt-get, dpkg-deb, tar") as caught:
@@ -244,7 +246,7 @@ def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         check_host(tmp_path)
 
 
-def test_a_full_disk_is_told_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name)
     monkeypatch.setattr(packages, "FREE_BYTES", 1 << 60)
 

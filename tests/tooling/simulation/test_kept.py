@@ -46,7 +46,7 @@ def test_what_is_as_it_was_built_is_kept_in_silence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("which", [0, 1], ids=["library", "kernels"])
 @pytest.mark.parametrize("damage", ["cut off", "changed", "gone", "link", pytest.param("foreign", marks=as_root)])
-def test_a_file_that_is_not_what_was_built_is_made_again_and_told(tmp_path: Path, damage: str, which: int) -> None:
+def test_a_file_that_is_not_what_was_built_is_made_again_and_reported(tmp_path: Path, damage: str, which: int) -> None:
     path = _built(tmp_path / "build")[which]
     if damage == "foreign":
         os.chown(path, OTHER_USER, OTHER_USER)

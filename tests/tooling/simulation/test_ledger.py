@@ -45,7 +45,7 @@ def test_rules_are_read_from_methods_and_macros(tmp_path: Path) -> None:
     }
 
 
-def test_a_rule_without_a_source_and_a_pattern_without_a_rule_are_told() -> None:
+def test_a_rule_without_a_source_and_a_pattern_without_a_rule_are_reported() -> None:
     entry = Entry(rules=("sin*", "gone*"), source="assumed", says="x")
 
     assert Ledger(schema_version=1, entries=(entry,), metal=()).faults(

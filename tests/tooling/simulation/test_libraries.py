@@ -50,7 +50,7 @@ def _said(tmp_path: Path) -> list[str]:
     return (tmp_path / "said").read_text().splitlines() if (tmp_path / "said").exists() else []
 
 
-def test_nothing_is_made_where_nothing_is_asked_for(built: Built, tmp_path: Path) -> None:
+def test_nothing_is_made_where_nothing_is_requested(built: Built, tmp_path: Path) -> None:
     assert libraries_of(built, packages=(), folder=None, reporter=SilentReporter()) is None
     assert _said(tmp_path) == []
 
@@ -95,7 +95,7 @@ def test_an_environment_of_another_python_is_refused_and_stays(built: Built, tmp
     assert (folder / "pyvenv.cfg").exists()
 
 
-def test_a_package_that_cannot_be_had_is_told_and_asked_for_again(built: Built, tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_had_is_reported_and_requested_again(built: Built, tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(BuildEnvironmentError, match="no package missing"):
             libraries_of(built, packages=("missing",), folder=None, reporter=SilentReporter())

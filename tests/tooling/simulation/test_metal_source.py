@@ -67,7 +67,7 @@ def test_an_instance_without_attributes_has_those_of_its_template() -> None:
     assert [(each.slot, each.identity) for each in found.parameters] == [(2, None), (None, "thread_position_in_grid")]
 
 
-def test_a_template_is_asked_by_the_name_of_an_instance_as_pytorch_1_13_has_them() -> None:
+def test_a_template_is_found_by_the_name_of_an_instance_as_pytorch_1_13_has_them() -> None:
     (found,) = kernels_of(_TEMPLATE)
 
     assert (found.name, found.function) == ("filled_int", "filled<int, atomic_int>")

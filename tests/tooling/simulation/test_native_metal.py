@@ -70,6 +70,7 @@ def _ran(program: Path, scenario: str, timing: int | None = None, macos: str | N
         ("written_where_nothing_is_bound", "kernel doubled: it reads or writes outside of its buffers"),
         ("too_small", "kernel doubled: its argument at index 0 needs 24 bytes, and has 16"),
         ("outside", "kernel doubled: it reads or writes outside of its buffers (thread 4, 0, 0; address"),
+        ("outside_before_others", "kernel doubled: it reads or writes outside of its buffers (thread 4, 0, 0; address"),
         ("outside_of_a_copy", "copyFromBuffer: 32 bytes from 0 of 16 to 0 of 32"),
         ("outside_of_threadgroup_memory", "kernel doubled: it reads or writes outside of its buffers"),
         ("many_bytes", "setBytes takes 4096 bytes at most, not 4097"),

@@ -237,7 +237,7 @@ def test_a_program_gets_what_the_cpu_gives(built: Built, tmp_path: Path, text: s
     assert answer.ok, answer.stderr
 
 
-def test_what_a_graph_refuses_is_told_at_once_and_nothing_of_it_is_written(built: Built, tmp_path: Path) -> None:
+def test_what_a_graph_refuses_is_reported_at_once_and_nothing_of_it_is_written(built: Built, tmp_path: Path) -> None:
     answer = _run(built, _REFUSED, tmp_path)  # before macOS 15 the host code gathers such a result, and never writes it
 
     assert answer.ok, answer.stderr

@@ -92,7 +92,7 @@ def _words(root: Root, *, is_debian: bool) -> dict[str, str]:
     return dict(word.removeprefix("-D").split("=", 1) for word in words[7:])
 
 
-def test_cmake_is_told_what_is_off_where_all_lies_and_that_cpp_has_mps() -> None:
+def test_cmake_is_given_what_is_off_where_all_lies_and_that_cpp_has_mps() -> None:
     root = Root(path=Path("/root of it"), python_version="3.13")
     said = _words(root, is_debian=False)
 
@@ -184,7 +184,7 @@ def test_of_a_clone_only_what_git_knows_or_would_add_is_copied(tmp_path: Path) -
     assert not (copy / "torch/version.py").exists() and not (copy / ".git").exists()
 
 
-def test_a_disk_that_cannot_hold_it_is_told_how_much_it_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_disk_that_cannot_hold_it_names_how_much_it_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(torch_build, "_ROOM", 1 << 60)
     with pytest.raises(DiskFull, match=r"building torch takes \d+ GB"):
         check_room(tmp_path / "not" / "there")

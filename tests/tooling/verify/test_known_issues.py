@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -312,8 +313,20 @@ def test_a_record_of_0_2_whose_failures_are_explained_is_read_as_known_issues(tm
     assert {word: number for word, number in record.counts.items() if number} == {"known": 1, "crashed": 1}
 
 
+def _alike(rows: Iterable[Issue]) -> list[list[str]]:
+    """Rows that hold in the same place for the same levels: what may be one row, if the mechanism is one."""
+    alike: dict[str, list[str]] = {}
+    for row in rows:
+        own = {"id", "title", "link", "lines", "since", "cases", "operators", "says", "shown_by", "reason", "fixed_by"}
+        alike.setdefault(row.model_dump_json(exclude=own), []).append(row.id)
+    return [ids for ids in alike.values() if len(ids) > 1]
+
+
 def test_the_table_is_one_that_a_person_can_hold() -> None:
-    assert 50 < len(load_issues(SHIPPED)) <= 200
+    rows = load_issues(SHIPPED)
+
+    assert len(rows) > 50
+    assert len(rows) <= 200, f'docs/verify/known_issues.md, "The table is full"; rows that agree: {_alike(rows)}'
     assert SHIPPED.stat().st_size <= 150_000
 
 

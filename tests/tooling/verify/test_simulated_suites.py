@@ -25,7 +25,6 @@ from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.official import session
 from mps_build.simulation.official.build import Below
 from mps_build.simulation.official.interpreter import Interpreter
-from mps_build.simulation.official.inventory import Lacking
 from mps_build.simulation.official.metal_build import Metal
 from mps_build.simulation.official.wheel import Wheel
 from mps_build.simulation.releases import find_release
@@ -155,6 +154,7 @@ def test_limits_alone_are_rehearsed_and_a_bug_is_a_known_issue(run: Run) -> None
     assert (status, document["verdict"]) == (0, "rehearsed")
 
 
+@pytest.mark.slow
 def test_the_macos_that_is_answered_decides_what_is_known(run: Run) -> None:
     assert run("--only", "test_old", "--macos", "14.4")[0] == 11  # a row of known_issues.yaml, before macOS 15
     assert run("--only", "test_old")[0] == 10
@@ -245,6 +245,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_built(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_what_is_known_catches_no_fault(run: Run, tmp_path: Path) -> None:
     (tmp_path / "fault.py").write_text("def reaching(): pass\n")
 
@@ -328,7 +329,7 @@ def run_wheel(tmp_path: Path, state: dict[str, Any], monkeypatch: pytest.MonkeyP
             environment=environment,
             site=tmp_path / "site",
             zig=tmp_path / "zig",
-            metal=Metal(library=tmp_path / "d", machine=tmp_path / "e", lacking=Lacking((), (), (), 0)),
+            metal=Metal(library=tmp_path / "d", machine=tmp_path / "e"),
         )
 
     @contextmanager

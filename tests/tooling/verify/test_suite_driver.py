@@ -283,7 +283,7 @@ def test_only_what_is_chosen_runs_and_its_error_and_bound_are_kept(tmp_path: Pat
     assert (case.largest, case.bound, case.issue, case.layer) == (0.5, 1.0, ("1",), "fake")
 
 
-def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_path: Path) -> None:
+def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_again(tmp_path: Path) -> None:
     note = "    import pathlib\n    with pathlib.Path('ran').open('a') as file:\n        file.write('{0}')\n"
     asks = "def test_{0}():\n" + note
     dies = f"def test_{{0}}():\n    {ON_THE_CPU} or (pathlib.Path('ran').open('a').write('{{0}}'), os.abort())\n"

@@ -84,7 +84,7 @@ def test_a_build_keeps_its_steps_and_names_the_command_that_goes_on(tmp_path: Pa
 
 @pytest.mark.slow  # the build beside it is interrupted by default
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script asks")
-def test_a_bisection_goes_on_with_the_command_it_named_and_asks_nothing_twice(tmp_path: Path) -> None:
+def test_a_bisection_goes_on_with_the_command_it_named_and_asks_nothing_again(tmp_path: Path) -> None:
     commits = write_history(tmp_path / "repo", 30, texts={})
     (tmp_path / "check.sh").write_text(CHECK.format(folder=tmp_path), encoding="utf-8")
     started = entry("bisect_mps")

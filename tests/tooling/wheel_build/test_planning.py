@@ -13,7 +13,7 @@ from mps_build import cli
 from mps_build.common.interpreters import PythonSearch
 
 
-def test_a_recorded_mac_is_told_first_and_judged_as_itself(
+def test_a_recorded_mac_is_named_first_and_judged_as_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))

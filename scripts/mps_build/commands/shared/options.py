@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,21 @@ def check_digits(text: str) -> None:
     """
     if found := re.search(rf"\d{{{_MOST_DIGITS},}}", text):
         raise UsageError(f"{text[:40]}…: holds a number of {len(found[0])} digits", hint="give a shorter one")
+
+
+class Listed(argparse.Action):
+    """A list with commas, `ID[,ID]`: given again it becomes longer."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Put the words behind those that are there."""
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, f"{before},{values}" if before else values)
 
 
 def amount(text: str) -> float:

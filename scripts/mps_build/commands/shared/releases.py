@@ -217,6 +217,7 @@ def _news(runs: tuple[Run, ...], wanted: Wanted, request: VerifyRequest, console
     from mps_build.kernels.read.wheel import read_libraries
     from mps_build.kernels.report.difference import compare_kernels
     from mps_build.simulation.official import session
+    from mps_build.simulation.official.metal_build import lacking_in
     from mps_build.verify.releases.news import news_of
 
     ready = [
@@ -233,7 +234,7 @@ def _news(runs: tuple[Run, ...], wanted: Wanted, request: VerifyRequest, console
         newer,
         registrations=compare(*facts),
         kernels=compare_kernels(before, after, console),
-        lacking=ready[1].metal.lacking,
+        lacking=lacking_in(ready[1].metal, ready[1].site),
     )
 
 

@@ -136,7 +136,8 @@ class Kernels:
             flags = [each for each in metal_source.FLAGS if each != "-shared"]
             unlinked = Path(scratch, "kernels.o")
             self._zig("c++", "-target", _SOURCE_TARGET, *flags, *_WITHOUT, "-c", "-o", str(unlinked), str(file))
-            self._zig("cc", "-target", _SOURCE_TARGET, "-shared", "-o", str(made), str(unlinked), "-lm")
+            # A function that no library of the process has is an error here, not when the kernel is loaded.
+            self._zig("cc", "-target", _SOURCE_TARGET, "-shared", "-Wl,-z,defs", "-o", str(made), str(unlinked), "-lm")
             made.replace(library)
         return library
 

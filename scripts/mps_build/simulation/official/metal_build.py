@@ -55,11 +55,10 @@ class Zig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metal:
-    """What was built: the dylib, the machine that its process loads before, and what the wheel's code lacks in it."""
+    """What was built: the dylib, and the machine that its process loads before."""
 
     library: Path
     machine: Path
-    lacking: Lacking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,21 +112,31 @@ def build_metal(site: Path, *, version: str, home: Path, zig: Zig, jobs: int, re
             objects.append(_Object(source=path, argv=words, inputs=header.inputs))
         else:
             objects.append(_Object(source=path, argv=("-x", language, "-std=c++20", *base), inputs=common_inputs))
-    if not all(_place(each, store).is_file() for each in objects if each.inputs == header.inputs):
+    places = [_place(each, store) for each in objects]
+    if not all(place.is_file() for each, place in zip(objects, places, strict=True) if each.inputs == header.inputs):
         reporter.started("Read the wheel's headers")  # once for all: a file then costs a fifth
         store.mkdir(parents=True, exist_ok=True)
         _compile(header, shared, zig)
         reporter.done()
-    made = _compiled(objects, store, zig, jobs=jobs, reporter=reporter)
+    _compile_missing(objects, places, zig, jobs=jobs, reporter=reporter)
     shared.unlink(missing_ok=True)  # 100 MB
-    key = digest_of([path.name for path in made])[:16]
+    key = digest_of([path.name for path in places])[:16]
     folder = home / "libraries" / f"{version}-{key}"
     library = folder / LIBRARY
     if not library.is_file():
-        _link(made, library, zig)
+        _link(places, library, zig)
     machine = _machine(native / "linux", runtime, home / "machines", zig, compiler)
+    return Metal(library=library, machine=machine)
+
+
+def lacking_in(metal: Metal, site: Path) -> Lacking:
+    """Return what a wheel's code takes from Metal's frameworks and the software does not have; reads all libraries.
+
+    Raises:
+        Malformed: a library is no thin Mach-O.
+    """
     wanted = names_of(path for path in sorted((site / "torch/lib").glob("libtorch*.dylib")))
-    return Metal(library=library, machine=machine, lacking=lacking(wanted, library.read_bytes()))
+    return lacking(wanted, metal.library.read_bytes())
 
 
 def _sources(native: Path) -> Iterator[Path]:
@@ -138,13 +147,13 @@ def _sources(native: Path) -> Iterator[Path]:
     yield native / _OPERATORS
 
 
-def _compiled(objects: Sequence[_Object], folder: Path, zig: Zig, *, jobs: int, reporter: Reporter) -> list[Path]:
-    """Return the object of each source, in their order."""
-    folder.mkdir(parents=True, exist_ok=True)
-    places = [_place(each, folder) for each in objects]
+def _compile_missing(
+    objects: Sequence[_Object], places: Sequence[Path], zig: Zig, *, jobs: int, reporter: Reporter
+) -> None:
     missing = [(each, place) for each, place in zip(objects, places, strict=True) if not place.is_file()]
     if not missing:
-        return places
+        return
+    missing[0][1].parent.mkdir(parents=True, exist_ok=True)
     reporter.started("Compile the software Metal", total=len(missing), unit="files")
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         work = [pool.submit(_compile, each, place, zig) for each, place in missing]
@@ -156,7 +165,6 @@ def _compiled(objects: Sequence[_Object], folder: Path, zig: Zig, *, jobs: int, 
             for future in work:
                 future.cancel()
     reporter.done()
-    return places
 
 
 def _place(each: _Object, folder: Path) -> Path:
@@ -228,7 +236,7 @@ def read_with(source: Path) -> set[Path]:
         found.add(path)
         for name in _INCLUDED.findall(path.read_text(encoding="utf-8")):
             places = (path.parent, native, native / "metal", native / "include", native.parent / "runtime")
-            pending += [place for each in places if (place := (each / name).resolve()).is_file()]
+            pending += [place.resolve() for each in places if (place := each / name).is_file()]
     return found
 
 

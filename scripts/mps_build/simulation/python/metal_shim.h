@@ -102,6 +102,15 @@ template <class T> constexpr bool sim_is_whole = std::is_integral_v<T>;
     const float f = float(v);                                                                                   \
     return value;                                                                                               \
   }
+// Of turns by a half: exact where the result is a whole number. A C library of Linux has them since 2024 only.
+inline float sim_sinpi(float f) {
+  const double turn = std::remainder(double(f), 2.0);
+  return std::fabs(turn) == 1 ? 0.0f : float(std::sin(turn * 3.14159265358979323846));
+}
+inline float sim_cospi(float f) {
+  const double turn = std::fabs(std::remainder(double(f), 2.0));
+  return turn == 0.5 ? 0.0f : float(std::cos(turn * 3.14159265358979323846));
+}
 // C++ has templates of two types under these names as well: what is not a template comes before them.
 #define SIM_OF_TWO(name, T, S)                                                                                  \
   inline float name(T a, S b) { return std::name(float(a), float(b)); }
@@ -120,7 +129,10 @@ template <class T> constexpr bool sim_is_whole = std::is_integral_v<T>;
   SIM_FUNCTION(trunc, std::trunc(f)) SIM_FUNCTION(round, std::round(f)) SIM_FUNCTION(rint, std::rint(f))        \
   SIM_FUNCTION(fract, std::fmin(f - std::floor(f), 0x1.fffffep-1f)) SIM_FUNCTION(fabs, std::fabs(f)) SIM_FUNCTION(isnan, std::isnan(f)) SIM_FUNCTION(isinf, std::isinf(f))        \
   SIM_FUNCTION_OF_TWO(pow) SIM_FUNCTION_OF_TWO(fmod) SIM_FUNCTION_OF_TWO(atan2) SIM_FUNCTION_OF_TWO(copysign)     \
-  SIM_FUNCTION_OF_TWO(fmin) SIM_FUNCTION_OF_TWO(fmax) SIM_FUNCTION_OF_TWO(fdim) SIM_FUNCTION_OF_TWO(nextafter)
+  SIM_FUNCTION_OF_TWO(fmin) SIM_FUNCTION_OF_TWO(fmax) SIM_FUNCTION_OF_TWO(fdim) SIM_FUNCTION_OF_TWO(nextafter)  \
+  SIM_FUNCTION(sinpi, sim_sinpi(f)) SIM_FUNCTION(cospi, sim_cospi(f)) SIM_FUNCTION(tanpi, sim_sinpi(f) / sim_cospi(f)) \
+  SIM_FUNCTION(asinh, std::asinh(f)) SIM_FUNCTION(acosh, std::acosh(f)) SIM_FUNCTION(atanh, std::atanh(f))       \
+  SIM_FUNCTION(exp10, std::pow(10.0f, f))
 SIM_FUNCTIONS
 namespace precise {
 SIM_FUNCTIONS

@@ -38,7 +38,10 @@ _IDS = {
     "simdgroup_index_in_threadgroup": 19,
     "thread_index_in_threadgroup": 20,
 }
-FLAGS = ("-std=gnu++17", "-O2", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing")
+FLAGS = (
+    *("-std=gnu++17", "-O2", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing"),
+    "-fsigned-char",  # as Metal's; that of Linux on arm64 is not
+)
 _OF_THIS_MACHINE = ("-march=x86-64-v3",)
 # What clang is given to expand the macros of a text, but for the file: macros may write the instances of a template.
 EXPANSION = ("-E", "-P", "-x", "c++", "-D__METAL_VERSION__=310")

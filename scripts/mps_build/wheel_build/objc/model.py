@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.packed import texts_of
+
 DATA = Path(__file__).parent / "frameworks"
 # In this order each needs only those before it.
 NAMES = (
@@ -121,17 +123,17 @@ def words(*types: str) -> frozenset[str]:
 @cache
 def load_frameworks() -> tuple[Framework, ...]:
     """Return all frameworks of the data files, in the order in which they need each other."""
-    return tuple(_framework(name) for name in NAMES)
+    texts = texts_of(DATA)
+    return tuple(_framework(name, texts) for name in NAMES)
 
 
-def _framework(name: str) -> Framework:
-    raw: dict[str, Any] = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+def _framework(name: str, texts: Mapping[str, str]) -> Framework:
+    raw: dict[str, Any] = json.loads(texts[f"{name}.json"])
+    prelude, postlude = (texts.get(f"{name}.{part}.h", "").strip() for part in ("prelude", "postlude"))
     return Framework(
         name=name,
-        prelude="\n".join(
-            [*(f"#include <{header}>" for header in raw.get("includes", ())), _text(name, "prelude")]
-        ).strip(),
-        postlude=_text(name, "postlude"),
+        prelude="\n".join([*(f"#include <{header}>" for header in raw.get("includes", ())), prelude]).strip(),
+        postlude=postlude,
         aliases=raw.get("aliases", {}),
         enums=tuple(_enum(key, value) for key, value in raw.get("enums", {}).items()),
         structs={key: tuple(value) for key, value in raw.get("structs", {}).items()},
@@ -143,11 +145,6 @@ def _framework(name: str) -> Framework:
         ),
         data=raw.get("data", {}),
     )
-
-
-def _text(name: str, part: str) -> str:
-    path = DATA / f"{name}.{part}.h"
-    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 
 def _enum(name: str, raw: Mapping[str, Any]) -> Enum:

@@ -26,7 +26,6 @@ from mps_build.simulation.libraries import plugin_folder
 from mps_build.simulation.official import session, wheel
 from mps_build.simulation.official.build import Below, archives_of
 from mps_build.simulation.official.interpreter import Interpreter, debian_interpreter, named_interpreter
-from mps_build.simulation.official.inventory import Lacking
 from mps_build.simulation.official.metal_build import Metal
 from mps_build.simulation.official.session import HOOK, Official, Request, pip_program, prepare, program_environ
 from mps_build.simulation.official.session import run as run_program
@@ -61,7 +60,7 @@ def official(tmp_path: Path) -> Official:
         environment=environment,
         site=tmp_path / "site",
         zig=tmp_path / "zig",
-        metal=Metal(library=tmp_path / "d", machine=tmp_path / "e", lacking=Lacking((), (), (), 0)),
+        metal=Metal(library=tmp_path / "d", machine=tmp_path / "e"),
     )
 
 
@@ -229,7 +228,8 @@ def test_the_archives_of_libcxx_are_read_from_what_zig_says() -> None:
     ("words", "said"),
     [
         (("v2.6.0", "--interpreter", "python3"), "--interpreter is for a wheel"),
-        (("torch==2.15.0", "--timing", "7", "--source", "tree"), "--source, --timing: not for an official wheel"),
+        (("torch==2.15.0", "--with", "einops", "--source", "tree"), "--source, --with: not for an official wheel"),
+        (("torch==2.15.0", "--timing", "7"), "--timing is for a program"),
         (("torch==2.15.0", "--macos", "9"), "is not a version"),
     ],
 )

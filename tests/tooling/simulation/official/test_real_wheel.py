@@ -53,6 +53,16 @@ except KeyError as error:
     print(error)
 print(sample._C.__spec__.origin.endswith("darwin.so"))
 """
+# Its kernels are source text, and nothing keeps what its copies write until they ran.
+_OLDER = "torch==2.3.1"
+_FREED = """
+import torch
+given = torch.full((4096,), 5.0, device="mps")
+given.to("cpu", non_blocking=True)
+others = [torch.full((4096,), 3.0) for _ in range(8)]
+torch.mps.synchronize()
+print({value for each in others for value in each.tolist()})
+"""
 # The memory of the tensor may not be read: the host code of a copy does so.
 _CRASH = """
 import ctypes, mmap, torch
@@ -84,6 +94,23 @@ def test_official_operators_equal_the_cpu(tmp_path: Path) -> None:
     said = [line for line in answer.stdout.splitlines() if line.endswith(" ok")]
     assert said == ["operators ok", "training ok", "faults ok", "end ok"], answer.stdout + answer.stderr
     assert answer.returncode == 3  # the program's own
+
+
+def test_an_older_release_equals_the_cpu_but_for_what_it_lacks(tmp_path: Path) -> None:
+    answer = _ask(tmp_path, "simulate", _OLDER, "--", "python", str(_METAL))
+
+    lacks = "is not currently implemented for the MPS device"
+    differs = [line for line in answer.stdout.splitlines() if line.startswith("differs ")]
+    assert [line.split()[1] for line in differs if lacks in line] == ["solve", "cholesky"]
+    assert len(differs) == 2, answer.stdout + answer.stderr
+    assert {"training ok", "end ok"} < set(answer.stdout.splitlines())
+
+
+def test_a_copy_to_memory_that_was_freed_changes_nothing_else_and_is_said(tmp_path: Path) -> None:
+    answer = _ask(tmp_path, "simulate", _OLDER, "--", "python", "-c", _FREED)
+
+    assert answer.stdout == "{3.0}\n", answer.stderr
+    assert "writes to a tensor of the CPU that was freed before the copy ran (pytorch/pytorch#139550)" in answer.stderr
 
 
 def test_a_crash_names_the_operator_and_the_wheels_own_functions(tmp_path: Path) -> None:

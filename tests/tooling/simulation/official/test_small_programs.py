@@ -118,18 +118,31 @@ def test_a_class_that_the_software_metal_lacks_is_named_when_it_is_sent_somethin
     assert answer.stdout.splitlines() == ["_check_absent_class 0"], answer.stderr
 
 
-def test_a_kernel_may_mix_two_types_in_a_function_of_two(
+def test_what_an_image_frees_goes_to_the_provider_that_may_keep_it(
+    tools: Tools, below: Below, interpreter: Interpreter, tmp_path: Path
+) -> None:
+    keeps, frees = (_library(tools, tmp_path, name) for name in ("keeps", "frees"))
+
+    answer = _run(tools, below, interpreter, frees, keeps)
+
+    assert answer.stdout.splitlines() == ["_check_frees 0"], answer.stderr
+
+
+def test_functions_of_one_and_of_two_numbers_take_each_type(
     tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As digamma and lgamma of 2.6.0 do, pow of a float and an int; 2.3.1's fmax and fmin are also of half and bfloat."""
+    """2.6.0's digamma takes pow of a float and an int, and sinpi, which C libraries lack; 2.3.1 fmax of halves."""
     for name, value in zig_environ().items():
         monkeypatch.setenv(name, value)
     pairs = ("x, 2", "h, x", "x, i", "x, x", "h, h", "b, b", "b, x")
     calls = [
         f"{name}({pair})" for name in ("pow", "fmod", "atan2", "copysign", "fmin", "fmax", "fdim") for pair in pairs
     ]
+    calls += [
+        f"{name}({each})" for name in ["sinpi", "cospi", "tanpi", "asinh", "exp10", "fract"] for each in ("x", "h", "b")
+    ]
     text = (
-        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "#include <metal_stdlib>\nusing namespace metal;\nstatic_assert(char(-1) < 0);\n"
         "kernel void mixed(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
         f"  float x = out[i]; half h = 2; bfloat b = bfloat(x); out[i] = {' + '.join(calls)};\n}}\n"
     )

@@ -22,7 +22,7 @@ from mps_build.wheel_build.rehearsal.companions import Loads, check_libraries, c
 from small_wheels import RECIPE, torch_wheel
 
 
-def test_a_failed_build_is_told_with_its_cause_and_a_disk_that_a_compiler_met_full_as_such(tmp_path: Path) -> None:
+def test_a_failed_build_is_reported_with_its_cause_and_a_disk_that_a_compiler_met_full_as_such(tmp_path: Path) -> None:
     log = tmp_path / "compile.log"
     log.write_text("building\nvision.cpp:5:10: fatal error: 'torch/types.h' file not found\n")
     error = CompileError("the build failed (exit 1)", hint="see the log")
@@ -128,7 +128,7 @@ def test_a_host_that_cannot_build_the_recipe_says_every_reason_at_once(
         (["v9.9"], 2, "no recipe"),
     ],
 )
-def test_wrong_arguments_are_told_before_the_host_is_looked_at(
+def test_wrong_arguments_are_reported_before_the_host_is_looked_at(
     arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main("build_companions", arguments) == code
@@ -163,7 +163,7 @@ def test_the_rehearsal_takes_a_torch_only_with_companions(capsys: pytest.Capture
     assert "add --companions" in capsys.readouterr().err
 
 
-def test_the_smoke_script_is_told_apart_from_a_torch_that_is_missing(tmp_path: Path) -> None:
+def test_the_smoke_script_is_distinguished_from_a_torch_that_is_missing(tmp_path: Path) -> None:
     script = Path(smoke.__file__)
     argv = [sys.executable, "-I", "-S", str(script), str(tmp_path / "result.json"), "torchvision"]
 

@@ -262,7 +262,7 @@ def test_a_tag_gives_its_commit_and_a_tag_that_moves_later_changes_nothing(
         _sources(tmp_path, sources=from_here).obtain("torchvision")
 
 
-def test_a_tag_that_is_not_there_and_one_that_was_never_looked_up_are_told_apart(tmp_path: Path) -> None:
+def test_a_tag_that_is_not_there_and_one_that_was_never_looked_up_are_distinguished(tmp_path: Path) -> None:
     repository(tmp_path / "vision", {"version.txt": "0.21.0"})
     from_here = {"torchvision": SourceChoice(kind="git", place=str(tmp_path / "vision"))}
 
@@ -300,7 +300,7 @@ def test_a_companions_version_names_the_torch_it_is_built_for(tmp_path: Path) ->
     assert folder.version("torchvision", commit=None, dirty=False) == "0.21.0+mps.g1eba9b3.folder"
 
 
-def test_a_companion_is_told_the_target_and_none_of_torchs_own_settings(tmp_path: Path) -> None:
+def test_a_companion_is_given_the_target_and_none_of_torchs_own_settings(tmp_path: Path) -> None:
     given = {variable.name: variable.value for variable in plan(tmp_path).variables("torchvision")}
 
     assert given["MACOSX_DEPLOYMENT_TARGET"] == "13.0" and given["_PYTHON_HOST_PLATFORM"] == "macosx-13.0-arm64"

@@ -58,7 +58,7 @@ def test_a_callers_own_tree_is_the_whole_checkout() -> None:
     assert checkout_of(Path("/home/me/pytorch"), Path("/build/v2.6.0")) == Path("/home/me/pytorch")
 
 
-def test_entries_that_were_lost_and_objects_not_taken_are_told() -> None:
+def test_entries_that_were_lost_and_objects_not_taken_are_reported() -> None:
     before = CacheCounts(hits=1, misses=1)
 
     gain = cache_gain(before, CacheCounts(hits=1, misses=4, errors=2, write_errors=3))

@@ -73,7 +73,7 @@ def test_what_is_no_redis_does_not_pass_for_one() -> None:
         assert store_problem("127.0.0.1", port) == "it answers, but not as a store"
 
 
-def test_a_release_shares_nothing_unless_told() -> None:
+def test_a_release_shares_nothing_unless_requested() -> None:
     environ = {"MPS_BUILD_SHARED_CACHE": "redis://cache", "SCCACHE_REDIS_ENDPOINT": "tcp://cache:6379"}
 
     found = choose_store(environ, shared=False, answers=up)
@@ -107,7 +107,7 @@ def planned(flags: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
         ("", False),
     ],
 )
-def test_build_wheel_shares_only_when_told(
+def test_build_wheel_shares_only_when_requested(
     flags: str, is_shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the arguments to the variables of every compiler, with a store in the caller's environment."""

@@ -135,7 +135,7 @@ def test_a_store_that_comes_back_is_tried_again(monkeypatch: pytest.MonkeyPatch)
     assert len(reported) == 1
 
 
-def test_a_full_store_is_told_and_the_write_error_passed_on() -> None:
+def test_a_full_store_is_reported_and_the_write_error_passed_on() -> None:
     full = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"
     with store(lambda data: full) as (upstream, _), relay(upstream) as (made, client, reported):
         assert client.ask(b"SET", b"key", b"value").startswith(b"-OOM")
@@ -144,7 +144,7 @@ def test_a_full_store_is_told_and_the_write_error_passed_on() -> None:
     assert reported == [f"the shared cache {upstream}: OOM command not allowed when used memory > 'maxmemory'"]
 
 
-def test_a_refused_password_is_told_and_the_store_left_alone() -> None:
+def test_a_refused_password_is_reported_and_the_store_left_alone() -> None:
     refusal = b"-WRONGPASS invalid username-password pair\r\n"
     with store(lambda data: refusal) as (upstream, heard), relay(upstream) as (_, client, reported):
         assert client.ask(b"AUTH", b"user", b"hunter2") == b"+OK\r\n", "else sccache would not start at all"

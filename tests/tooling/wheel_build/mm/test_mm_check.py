@@ -248,7 +248,9 @@ def test_what_is_missing_is_said(tree: Path, tmp_path: Path, monkeypatch: pytest
     assert status == 6 and "zig is missing" in found["error"] and "nox -s check_mm" in found["hint"]
 
 
-def test_a_full_disk_and_a_dead_compiler_are_told(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_and_a_dead_compiler_are_reported(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for text, status, words in (("error: NoSpaceLeft", 19, "no space left"), ("", 6, "did not finish")):
         zig = tmp_path / "zig"
         zig.write_text(f"#!/bin/sh\necho '{text}' >&2\nexit 1\n")

@@ -38,7 +38,7 @@ def _tree(root: Path) -> Path:
     return root
 
 
-def test_no_tree_and_a_tree_without_mps_are_told_apart(tmp_path: Path) -> None:
+def test_no_tree_and_a_tree_without_mps_are_distinguished(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="is not a PyTorch tree"):
         read_tree(tmp_path)
     (_tree(tmp_path) / "aten/src/ATen/mps").rmdir()

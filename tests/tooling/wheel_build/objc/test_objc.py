@@ -31,7 +31,7 @@ def test_a_row_has_an_argument_for_each_colon(name: str) -> None:
         assert method.since is None or re.fullmatch(r"\d\d\.\d", method.since), method
 
 
-def test_no_selector_stands_twice_in_a_type() -> None:
+def test_no_selector_is_repeated_in_a_type() -> None:
     for each in TYPES.values():
         rows = [(method.selector, method.is_class) for method in each.methods]
         assert len(rows) == len(set(rows)), each.name

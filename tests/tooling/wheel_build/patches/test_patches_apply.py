@@ -240,7 +240,7 @@ def test_a_patch_that_makes_a_file_executable_beside_changing_another_does_both(
 
 
 @pytest.mark.parametrize(("target", "kind"), [("src", "folder"), ("src/numbers.txt/x", "file")])
-def test_a_folder_where_a_patch_wants_a_file_is_told(tree: Path, series: Path, target: str, kind: str) -> None:
+def test_a_folder_where_a_patch_wants_a_file_is_reported(tree: Path, series: Path, target: str, kind: str) -> None:
     (series / "kind.patch").write_text(f"{HEADER}--- /dev/null\n+++ b/{target}\n@@ -0,0 +1 @@\n+x\n")
 
     with pytest.raises(PatchError, match=f"is a {kind}"):

@@ -45,7 +45,7 @@ def test_the_callers_mirror_wins_without_apt() -> None:
     assert find_mirror("http://mine.example/debian") == "http://mine.example/debian"
 
 
-def test_a_host_whose_apt_names_no_archive_is_told_to_give_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_host_whose_apt_names_no_archive_has_to_give_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(HostError, match="has no Debian archive") as caught:

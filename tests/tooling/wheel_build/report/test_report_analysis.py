@@ -68,7 +68,7 @@ def test_a_rewritten_log_of_version_5_is_one_run_and_says_so() -> None:
     assert "cannot be separated" in log.notes[0]
 
 
-def test_runs_from_version_6_on_are_told_by_the_moment_they_began_in_any_order() -> None:
+def test_runs_from_version_6_on_are_recognised_by_the_moment_they_began_in_any_order() -> None:
     first = [(0, 9000, at(0), "a", "1"), (9000, 12000, at(9), "b", "2")]
     second = [(0, 13000, at(100), "c", "3"), (13000, 14000, at(113), "d", "4")]  # never ends before the line above
     inputs = (0, 20000, at(100 + 19.5), "restat", "5")  # stamps its output's time, late in its own
@@ -78,7 +78,7 @@ def test_runs_from_version_6_on_are_told_by_the_moment_they_began_in_any_order()
     assert [round(run.wall) for run in log.runs] == [12, 20]
 
 
-def test_what_was_made_twice_counts_once_in_the_last_and_is_told() -> None:
+def test_what_was_made_again_counts_once_in_the_last_and_is_reported() -> None:
     log = read(log_text(7, (0, 4000, at(0), "a", "1"), (0, 1000, at(50), "a", "9"), (1000, 1500, at(51), "b", "2")))
 
     assert log.last_steps()["a"].seconds == 1.0
@@ -137,7 +137,7 @@ def test_the_real_bindings_build_its_phases_and_its_critical_path(tmp_path: Path
         ("v2.6.0-darwin", [(282.9, 93), (1047.8, 83)]),
     ],
 )
-def test_the_runs_of_real_logs_are_told_apart(name: str, runs: list[tuple[float, int]], tmp_path: Path) -> None:
+def test_the_runs_of_real_logs_are_distinguished(name: str, runs: list[tuple[float, int]], tmp_path: Path) -> None:
     times = times_of(name, tmp_path)
 
     assert [(round(wall, 1), steps) for wall, _, steps in times.runs] == runs

@@ -84,7 +84,7 @@ def test_a_schedule_waits_for_inputs_and_for_a_free_job() -> None:
         ("aten/src/ATen/RegisterMPS.cpp", "codegen"),
     ],
 )
-def test_a_phase_is_told_by_an_outputs_name_where_there_is_no_graph(output: str, phase: str) -> None:
+def test_a_phase_is_recognised_by_an_outputs_name_where_there_is_no_graph(output: str, phase: str) -> None:
     assert phase_of(output) == phase
 
 

@@ -45,6 +45,11 @@ at::Tensor extreme(const at::Tensor &x, const Sizes &axes, bool is_most, bool pr
   auto nothing_else = every(at::isnan(x), axes);
   return at::where(nothing_else, at::scalar_tensor(NAN, x.options()), found);
 }
+// Assumed. Said when the graph is made: who refuses the same call for another reason would leave it to a later wait.
+void floating(const char *name, T *tensor) {
+  const auto type = torch_type(type_of(tensor));
+  if (at::isIntegralType(type, true)) refuse_with("MPSGraph ", name, ": of ", at::toString(type));
+}
 NSArray *largest(MPSGraph *graph, T *tensor, NSInteger axis, NSUInteger k) {
   return listed(nodes(graph, "topK", {tensor}, [=](const Tensors &x) {
     auto [found, places] = at::topk(x[0], (int64_t)k, axis);
@@ -74,16 +79,19 @@ REDUCE(reductionMinimumPropagateNaN, extreme(x[0], over, false, true))
 REDUCE(reductionAnd, every(x[0], over))
 REDUCE(reductionOr, some(x[0], over))
 - (T *)meanOfTensor:(T *)tensor axes:(NSArray *)axes name:(NSString *)name {
+  floating("mean", tensor);
   return node(self, "mean", {tensor}, [named = given(axes)](auto &x) {
     return at::mean(x[0], axes_of(named, x[0]), true);
   }, kept_type(tensor));
 }
 - (T *)varianceOfTensor:(T *)tensor axes:(NSArray *)axes name:(NSString *)name {
+  floating("variance", tensor);
   return node(self, "variance", {tensor}, [named = given(axes)](auto &x) {
     return at::var(x[0], at::OptionalIntArrayRef(axes_of(named, x[0])), false, true);
   }, kept_type(tensor));
 }
 - (T *)varianceOfTensor:(T *)tensor meanTensor:(T *)mean axes:(NSArray *)axes name:(NSString *)name {
+  floating("variance", tensor);
   return node(self, "variance", {tensor, mean}, [named = given(axes)](auto &x) {
     return at::mean(at::square(x[0] - x[1]), axes_of(named, x[0]), true);
   });

@@ -1,5 +1,7 @@
-// Classes that a wheel names and the software Metal does not have: its libraries are opened, and the first message to
-// such a class is refused by its name.
+// What the loader asks of the software Metal: classes that a wheel names and are not here (its libraries are opened, and
+// the first message to such a class is refused by its name), memory that the wheel frees, what a crash says.
+#include <malloc/malloc.h>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -40,9 +42,14 @@ void *sim_absent_class(const char *symbol) {
 // What a crash report of the loader's says of us: it takes the signals itself.
 namespace sim {
 thread_local const char *current_command = nullptr;
+bool is_freed_later(void *memory, size_t size, void (*free)(void *));
 } // namespace sim
 
 extern "C" {
+// What the wheel's libraries have as `free`, by which a tensor of the CPU is freed.
+void sim_free(void *memory) {
+  if (memory && !sim::is_freed_later(memory, malloc_size(memory), free)) free(memory);
+}
 // The operator that this thread is in, and the command that the GPU's thread carries out; nullptr: none.
 const char *sim_current_operator() { return sim::current_operator; }
 const char *sim_current_command() { return sim::current_command; }

@@ -12,7 +12,7 @@
  @public
   std::vector<sim::Command> *recorded;
   std::vector<std::function<void()>> *handlers;
-  std::shared_ptr<sim::Batch> *last;
+  std::vector<std::shared_ptr<sim::Batch>> *sent; // those whose errors were not raised, the last one always
   std::vector<SimEncoder *> *open;
   bool is_committed;
 }
@@ -182,14 +182,14 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
 - (instancetype)init {
   recorded = new std::vector<sim::Command>;
   handlers = new std::vector<std::function<void()>>;
-  last = new std::shared_ptr<sim::Batch>;
+  sent = new std::vector<std::shared_ptr<sim::Batch>>;
   open = new std::vector<SimEncoder *>;
   return self;
 }
 - (void)dealloc {
   delete recorded;
   delete handlers;
-  delete last;
+  delete sent;
   delete open;
   [super dealloc];
 }
@@ -237,7 +237,10 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   auto batch = std::make_shared<sim::Batch>();
   batch->commands.swap(*recorded);
   batch->after.swap(*handlers);
-  *last = batch;
+  // commitAndContinue goes on with the same command buffer: who waits for it once hears of all that failed before.
+  auto is_over = [](const std::shared_ptr<sim::Batch> &each) { return each->is_done && each->error.empty(); };
+  sent->erase(std::remove_if(sent->begin(), sent->end(), is_over), sent->end());
+  sent->push_back(batch);
   sim::submit(batch);
 }
 - (void)commit {
@@ -250,14 +253,17 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   [self submit];
 }
 - (void)waitUntilCompleted {
-  if (!*last) sim::refuse("waitUntilCompleted of a command buffer that was not committed");
-  sim::wait_for(**last);
-  if ((*last)->error.empty()) return;
+  if (sent->empty()) sim::refuse("waitUntilCompleted of a command buffer that was not committed");
+  sim::wait_for(*sent->back());
+  std::string first;
+  for (auto &each : *sent) {
+    if (first.empty()) first = each->error;
+    each->error.clear();
+  }
+  if (first.empty()) return;
   // A GPU would only keep the error, and its caller goes on: here it is raised, and the buffer may be used again.
-  const std::string error = (*last)->error;
-  (*last)->error.clear();
   is_committed = false;
-  sim::raise_error(error);
+  sim::raise_error(first);
 }
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
   auto held = sim::kept(event);
@@ -282,8 +288,8 @@ void forget(std::vector<SimEncoder *> &open, SimEncoder *one) { open.erase(std::
   return 0;
 }
 - (MTLCommandBufferStatus)status {
-  if (!*last) return MTLCommandBufferStatusNotEnqueued;
-  return (*last)->is_done ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusCommitted;
+  if (sent->empty()) return MTLCommandBufferStatusNotEnqueued;
+  return sent->back()->is_done ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusCommitted;
 }
 - (NSError *)error {
   return nil;

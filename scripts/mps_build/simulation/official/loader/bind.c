@@ -96,6 +96,12 @@ static struct answer from_table(const char *name) {
     return (struct answer){address, address ? FOUND : STUB, "this system does not have it"};
 }
 
+/* What a wheel frees the software Metal may keep for a while: a copy that nobody waited for may reach it. */
+static void *of_the_system(const struct image *image, const char *name) {
+    void *watched = image->is_provider || strcmp(name, "_free") ? NULL : from_providers("_sim_free");
+    return watched ? watched : from_providers(name);
+}
+
 static struct answer look_up(struct image *image, const struct macho_import *import) {
     struct image *library = import->library > 0 ? image->libraries[import->library - 1] : NULL;
     bool is_weak;
@@ -103,7 +109,7 @@ static struct answer look_up(struct image *image, const struct macho_import *imp
     if (import->library == MACHO_SELF) address = image_export(image, import->name, &is_weak);
     else if (import->library == MACHO_WEAK) address = one_for_all(import->name);
     else if (library) address = image_export(library, import->name, &is_weak);
-    else if (import->library > 0) address = from_providers(import->name);
+    else if (import->library > 0) address = of_the_system(image, import->name);
     else address = official_symbol(import->name);
     if (address) return (struct answer){address, FOUND, NULL};
     if (library) return (struct answer){NULL, STUB, "that library does not have it"};

@@ -212,7 +212,7 @@ def test_a_stub_for_other_processors_alone_has_no_names_here() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it stands over a Linux Python's own build data")
-def test_an_interpreter_answers_as_a_macs_only_where_it_is_told_to(tmp_path: Path) -> None:
+def test_an_interpreter_answers_as_a_macs_only_where_it_is_meant_to(tmp_path: Path) -> None:
     variables = write_darwin_python(
         tmp_path / "python",
         tools=Path("/tools"),

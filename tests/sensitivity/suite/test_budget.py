@@ -42,6 +42,7 @@ def test_what_is_drawn_is_what_the_core_leaves() -> None:
     assert (_budget(layer="drawn", keys=50).cases, _budget(layer="drawn", keys=50).keys) == (NO_LIMIT, 50)
     assert (_budget(layer="drawn", time="10m").cases, _budget(layer="drawn", time="10m").seconds) == (NO_LIMIT, 600.0)
     assert _budget(op="aten.add").cases == _budget(layer="drawn", op="aten.add").cases == budget.OPERATOR_CASES
+    assert (_budget(only="exp:*", cases=60).cases, _budget(only="exp:*").cases) == (60, budget.OPERATOR_CASES)
 
 
 @pytest.mark.parametrize("given", [{"cases": -1}, {"keys": -1}, {"time": "soon"}, {"time": "0"}])
@@ -88,3 +89,15 @@ def test_the_core_dispatches_what_is_reserved_for_it() -> None:
         assert len(part.quick_keys) <= reserved.quick_keys, (layer, len(part.quick_keys))
     assert sum(part.keys for part in CORE.values()) < budget.DEFAULT_KEYS
     assert sum(part.quick_keys for part in CORE.values()) < budget.QUICK_KEYS
+
+
+def test_what_is_drawn_is_of_the_patterns_that_are_named() -> None:
+    of_one = _drawn(_budget(only="histogram*:*, exp2:*", cases=60))
+
+    assert len(of_one) == 60
+    assert {name.partition(":")[0] for name in of_one} == {"exp2", "histogram", "histogram_edges", "histogram_weighted"}
+    assert len(_drawn(_budget(only="exp:*"))) == budget.OPERATOR_CASES
+    assert {name.split(":")[1] for name in _drawn(_budget(only="*:refusal:*", cases=40))} == {"refusal"}
+    assert _drawn(_budget(only="exp:layout:17, exp:*:3")) == ["exp:layout:17", *sorted(_drawn(_budget(only="exp:*:3")))]
+    assert _drawn(_budget(only="issue-1*,smoke-*")) == []
+    assert len(_drawn(_budget(only="exp:layout:1?", cases=60))) <= 10

@@ -15,7 +15,7 @@ from mps_build.verify.reports.html import render
 from mps_build.verify.reports.reduction import ReductionDevice, find_python, reduce_case
 from mps_build.verify.reports.repro import embed, render_issue, render_script, without_other_cases
 
-SUITE = Path(__file__).parents[2] / "device"
+SUITE = Path(__file__).parents[3] / "device"
 CASE = Case(
     id="issue-131750",
     layer="regressions",

@@ -18,7 +18,7 @@ from mps_build.common.records.device_record import write_record
 from mps_build.verify.reports import bars, benchmark_page
 from mps_build.verify.reports.benchmark_side_by_side import compare_benchmarks, verdict
 
-RECORDED = Path(__file__).parents[2] / "recorded" / "records" / "benchmark-cuda-h200-torch-2.11.0.json"
+RECORDED = Path(__file__).parents[3] / "recorded" / "records" / "benchmark-cuda-h200-torch-2.11.0.json"
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_an_empty_record_can_be_drawn() -> None:
     assert "MPS, not reached." in benchmark_page.render(empty)
 
 
-def test_the_png_is_the_same_picture_at_twice_the_size(recorded: BenchmarkRecord) -> None:
+def test_the_png_is_the_same_picture_at_double_the_size(recorded: BenchmarkRecord) -> None:
     image = pytest.importorskip("PIL.Image")
     drawn = bars.picture(recorded)
     opened = image.open(io.BytesIO(bars.png(recorded)))

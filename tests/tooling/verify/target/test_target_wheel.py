@@ -67,6 +67,7 @@ def test_a_cached_torch_of_the_same_size_is_fetched_anew_and_offline_is_refused(
     assert fetch_wheel("torch==2.15.0", OURS, environments).read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(cache: Path) -> None:
     with (
         served(patience("86400")) as (address, _),

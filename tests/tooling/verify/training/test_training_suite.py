@@ -15,7 +15,7 @@ from mps_build.verify.training.commands import Bench, script_environ
 from mps_build.verify.training.request import SCRIPT
 
 pytestmark = pytest.mark.slow
-FAULTS = Path(__file__).parents[2] / "sensitivity" / "training_faults.py"
+FAULTS = Path(__file__).parents[3] / "sensitivity" / "training_faults.py"
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_saved_model_of_the_user_is_tested_and_a_broken_one_is_a_failure(rehea
     assert (status, document["cases"][0]["outcome"]) == (10, "failed")
 
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 # Picks its device by itself, as the libraries' examples do; its dropout is random, its data are not.
 PROGRAM = """
 import sys, torch

@@ -139,7 +139,7 @@ def test_a_nan_is_named_by_its_step_though_the_run_died() -> None:
     assert "step 2: the loss is nan" in str(judged(run, None)["losses"].reason)
 
 
-def test_legs_that_saw_other_batches_are_not_compared() -> None:
+def test_runs_that_saw_other_batches_are_not_compared() -> None:
     run = change(run_on("mps"), "losses", batches=["f" * 16, *BATCHES[1:]])
 
     assert "different batches" in str(judged(run, cpu_run())["losses"].reason)

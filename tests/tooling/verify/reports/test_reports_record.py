@@ -24,7 +24,7 @@ from mps_build.common.records.device_record import (
 )
 from mps_build.verify.reports import html, junit, markdown
 
-SCHEMA = Path(__file__).parents[3] / "schemas" / "record.schema.json"
+SCHEMA = Path(__file__).parents[4] / "schemas" / "record.schema.json"
 CASES = (
     Case(id="issue-1", layer="regressions", issue=("131750",), outcome="passed", largest=0.1, bound=0.5, seconds=0.2),
     Case(
@@ -205,7 +205,7 @@ def test_the_page_of_no_verdict_names_the_cause() -> None:
 
 
 def test_the_recorded_run_on_an_nvidia_gpu_has_no_false_alarm_and_every_report_takes_it() -> None:
-    recorded = load_record(Path(__file__).parents[2] / "recorded" / "records" / "cuda-h200-torch-2.11.0.json")
+    recorded = load_record(Path(__file__).parents[3] / "recorded" / "records" / "cuda-h200-torch-2.11.0.json")
 
     assert (recorded.verdict, recorded.partial, recorded.device) == ("rehearsed", False, "cuda")
     assert set(recorded.counts) == {"passed", "skipped"} and recorded.counts["passed"] > 4000
@@ -217,7 +217,7 @@ def test_the_recorded_run_on_an_nvidia_gpu_has_no_false_alarm_and_every_report_t
 def test_the_recorded_sweep_on_an_nvidia_gpu_failed_only_where_upstream_expects_it(part: str, least: int) -> None:
     """linear's out= ignores a gapped destination, on the CPU too; since then the sweep knows upstream's mark for it."""
     recorded = load_record(
-        Path(__file__).parents[2] / "recorded" / "records" / f"cuda-h200-torch-2.11.0-opinfo-{part}.json"
+        Path(__file__).parents[3] / "recorded" / "records" / f"cuda-h200-torch-2.11.0-opinfo-{part}.json"
     )
     failed = {case.id.rpartition("-")[0]: case.reason for case in recorded.cases if case.outcome == "failed"}
 

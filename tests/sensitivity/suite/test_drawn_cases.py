@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import pytest
@@ -25,6 +26,7 @@ from engine.keys import Dispatched
 from engine.runs import Bench
 from engine.sampler import Case, Sampler
 from engine.states import Refused
+from engine.transformation import Formed
 from injecting import Faults
 from rounding import ChoosesOtherwise, RoundsOtherwise
 from transforms import autocast
@@ -53,7 +55,7 @@ def _levels(text: str) -> str:
 def test_an_id_alone_is_the_same_case_in_another_process() -> None:
     ids = ("conv2d:gradient:17", "add:layout:1000003", "index_select:refusal:5")
     program = f"from test_drawn_cases import _levels; print('\\n'.join(map(_levels, {ids})))"
-    path = os.pathsep.join(map(str, (DEVICE_TESTS, DEVICE_TESTS.parent / "sensitivity")))
+    path = os.pathsep.join(map(str, (DEVICE_TESTS, DEVICE_TESTS.parent / "sensitivity", Path(__file__).parent)))
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "77"},
@@ -274,6 +276,17 @@ def _verdict(text: str, around: Any = None) -> str:
     return "right"
 
 
+def test_the_cpu_answers_each_operator_in_its_most_common_form() -> None:
+    """Else a mistake in a description reads as a refusal, and the operator is never tested."""
+    refused = {}
+    for name, operator in OPERATORS.items():
+        try:
+            trial.prepared(Case.of(f"{name}:common:0"), operator, TRANSFORMS["common"], Bench(torch.device("cpu")))
+        except Refused as why:
+            refused[name] = str(why)
+    assert refused == {}
+
+
 @pytest.mark.parametrize("around", [None, lambda: RoundsOtherwise(2.0)], ids=["healthy", "rounds_otherwise"])
 def test_no_case_calls_a_right_device_wrong(around: Any) -> None:
     assert [one for one in _first(5000, seed=7)[::25] if _verdict(one, around) == "wrong"] == []
@@ -371,6 +384,29 @@ def test_each_transformation_has_a_script_that_shows_its_fault_and_only_that(
     monkeypatch.setattr(sys, "argv", ["script.py", "cpu"])
     assert _exit_of(text, contextlib.nullcontext) == 0
     assert _exit_of(text, around) == 1
+
+
+@faults.dispatched("aten.exp.default")
+def zero_in_inference_mode(hit: Callable[[], None], func: Any, x: Any) -> Any:
+    """In inference mode the operand is read as zeros."""
+    if not torch.is_inference_mode_enabled():
+        return func(x)
+    hit()
+    return func(torch.zeros_like(x))
+
+
+def test_a_transformation_within_a_context_needs_no_other_file_for_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TRANSFORMS, "inference", Formed("inference", within="torch.inference_mode()"))
+
+    fault = faults.makers["zero_in_inference_mode"]
+
+    found = next(one for one in (_found(f"exp:inference:{seed}", fault) for seed in range(9)) if one is not None)
+
+    text = str(found.finding["script"])
+    assert "    with torch.inference_mode():\n" in text
+    monkeypatch.setattr(sys, "argv", ["script.py", "cpu"])
+    assert _exit_of(text, contextlib.nullcontext) == 0
+    assert _exit_of(text, fault) == 1
 
 
 def _exit_of(text: str, around: Any) -> int:
@@ -513,7 +549,7 @@ def _pytest(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=DEVICE_TESTS, capture_output=True, text=True, check=False)
 
 
-def test_the_drawn_layer_is_part_of_the_default_and_one_case_is_asked_by_its_id() -> None:
+def test_the_drawn_layer_is_part_of_the_default_and_one_case_is_run_by_its_id() -> None:
     done = _pytest(".", "--device", "cpu", "--only", "add:layout:3,exp:gradient:2", "-v", "-s")
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
@@ -536,7 +572,7 @@ def test_a_run_says_first_what_it_will_take() -> None:
 
 
 @pytest.mark.parametrize(("name", "status", "said"), [("hypot", 0, "hypot:"), ("hypott", 4, "did you mean aten.hypot")])
-def test_an_operator_is_asked_by_its_name_and_one_that_none_dispatches_is_refused(
+def test_an_operator_is_tested_by_its_name_and_one_that_none_dispatches_is_refused(
     name: str, status: int, said: str
 ) -> None:
     options = ("--device", "cpu", "--op", name, "--collect-only", "-q", "-p", "no:cacheprovider")

@@ -121,7 +121,7 @@ def test_without_a_torch_nothing_is_written_and_the_way_is_said(
     assert not (tmp_path / "r.py").exists()
 
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SUITE = ROOT / "tests" / "device"
 RUNNER = ROOT / "tests" / "tooling" / "fakes" / "many_scripts.py"
 FAULTY = json.loads((ROOT / "tests" / "tooling" / "fixtures" / "faulty_cases.json").read_text(encoding="utf-8"))

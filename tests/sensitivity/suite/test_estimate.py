@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 import engine.estimate
 from engine.cases import Case
-from engine.dispatch import names_in, names_of
+from engine.dispatch import dispatching, names_in, names_of
 from engine.estimate import LONG_COST, Cost, estimate, measured
 from engine.sampler import Case as DrawnCase
 from engine.selection import Selection
@@ -69,7 +69,17 @@ def test_an_operator_is_spelled_as_what_dispatches_it() -> None:
 
     assert {"addmm", "linear", "linear_"} <= names_of("aten.addmm", by_description)
     assert "exp" not in names_of("aten.addmm", by_description)
-    assert names_of("aten.no_such", by_description) == names_of("", by_description) == frozenset()
+    assert names_of("aten.exp.out", by_description) == {"exp", "exp_"}
+    assert names_of("", by_description) == frozenset()
+
+
+def test_what_no_description_dispatches_is_looked_for_by_its_own_name() -> None:
+    # Without names every case of the core was run on the CPU to know: minutes.
+    by_description = {"vander": frozenset({"aten.cumprod.out"}), "exp": frozenset({"aten.exp.default"})}
+
+    assert dispatching("aten.vander", by_description) == {"vander"}
+    assert names_of("aten.vander", by_description) == {"vander", "vander_"}
+    assert names_of("aten._foreach_add", by_description) == {"_foreach_add", "_foreach_add_"}
 
 
 @pytest.mark.parametrize(

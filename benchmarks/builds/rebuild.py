@@ -39,7 +39,7 @@ from mps_build.wheel_build.steps.compile_wheel import build_command, files_of, m
 from mps_build.wheel_build.steps.finish_wheel import finish_wheel
 from shared.record import record
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 COMMAND = "nox -s benchmark -- rebuild"
 GIVEN = ["v2.6.0", "--editable"]

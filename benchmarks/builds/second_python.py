@@ -41,7 +41,7 @@ from mps_build.wheel_build.steps.compile_wheel import build_command, compile_whe
 from mps_build.wheel_build.wide_headers import TORCH_PYTHON, wide_header_lines
 from shared.record import record
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 # A whole build of 2.6.0 on two cores: 1243 edges (torch_cpu 970 files, torch_python 150, c10 88), clang 19 at -O0 with
 # the wide headers, as the bindings here; from ninja's edge times. A cheaper first build would make the ratio worse:
@@ -161,7 +161,7 @@ def prepare(rehearsal: Rehearsal, interpreter: Path) -> Prepared:
     version = tested.stdout.strip()
     if not version:
         raise SourceError(f"{interpreter} does not run: {tested.stderr.strip()}")
-    home = interpreter.resolve().parents[1]
+    home = interpreter.resolve().parents[2]
     chroot = debian_root(rehearsal, mirror=None)
     chroot = replace(chroot, binds=(*chroot.binds, home))
     place = Place(name=f"{home}", python=version, interpreter=home / "bin" / f"python{version}", wrap=chroot.inside)

@@ -97,6 +97,7 @@ def test_a_build_for_the_cpu_is_taken_where_another_would_come_first(
     assert not any("CUDA" in each for each in reported.said)
 
 
+@pytest.mark.slow
 def test_a_build_for_cuda_is_said_before_it_is_fetched_with_the_places_that_have_none_for_the_cpu(
     tmp_path: Path, folder: Path, ours: Interpreter
 ) -> None:

@@ -211,7 +211,7 @@ def test_an_end_that_cannot_be_had_is_said_with_its_reason() -> None:
 # The memory.
 
 
-def test_an_interrupted_search_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
+def test_an_interrupted_search_goes_on_and_asks_nothing_again(tmp_path: Path) -> None:
     path, span, total = tmp_path / "state.json", span_of(200), FakeRunner(123)
     search(span, total)
     tested: list[str] = []

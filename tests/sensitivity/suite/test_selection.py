@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import operators
 from engine.cases import Cases
 from engine.selection import Selection, Shard, load_done, quick_cases
 from suite_in_process import Suite
@@ -72,7 +73,7 @@ def test_quick_asks_no_other_shape_between() -> None:
     assert [case.states for case in quick_cases(list(cases))] == [("fresh",)]
 
 
-def test_only_the_layers_that_are_named_are_asked() -> None:
+def test_only_the_layers_that_are_named_are_run() -> None:
     cases = _some()
     every = cases.listed(full=False)
 
@@ -86,9 +87,10 @@ def test_one_wrong_name_among_right_ones_is_named_with_what_looks_like_it() -> N
     assert Selection(only="issue-2, issue-*", after="", without="").unknown(ids) == ""
     said = Selection(only="issue-2,issue-1-rwo", after="", without="").unknown(ids)
     assert said == "--only issue-1-rwo: no case has this id; did you mean issue-1-row, issue-1-rows?"
+    assert Selection(only="issue-1-*,no_such:*", after="", without="").unknown(ids).startswith("--only no_such:*: no ")
 
 
-def test_what_an_interrupted_run_has_asked_is_left_out(tmp_path: Path) -> None:
+def test_what_an_interrupted_run_has_run_is_left_out(tmp_path: Path) -> None:
     cases = _some()
     ids = [case.id for case in cases]
     (tmp_path / "done.json").write_text(f'["{ids[0]}", "{ids[2]}"]')
@@ -99,3 +101,11 @@ def test_what_an_interrupted_run_has_asked_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "done.json").write_text("{}")
     with pytest.raises(ValueError, match="--done takes"):
         load_done(str(tmp_path / "done.json"))
+
+
+def test_what_is_described_is_listed_with_its_file() -> None:
+    lines = operators.listing().splitlines()
+
+    assert "operators/searching.py: Counting and searching: histograms, buckets, membership." in lines
+    listed = [name for line in lines if line[0] == " " for name in line.strip().rstrip(",").split(", ")]
+    assert sorted(listed) == sorted(operators.described())

@@ -160,9 +160,9 @@ def test_a_fault_in_the_table_is_said_with_its_line(tmp_path: Path) -> None:
         load_versions(path)
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "verify" / "promises_libraries.md"
+PAGE = Path(__file__).parents[4] / "docs" / "verify" / "promises_libraries.md"
 BEGIN, END = (
-    "<!-- version table: held by tests/tooling/verify/test_training_libraries.py -->\n",
+    "<!-- version table: held by tests/tooling/verify/training/test_training_libraries.py -->\n",
     "<!-- end of the version table -->",
 )
 

@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 from mps_build.cli import main
 from mps_build.commands.shared import releases
 from mps_build.common.errors import OwnFault, SourceError
-from mps_build.common.records.device_record import Record, Torch, WheelFile, write_record
+from mps_build.common.records.device_record import KnownIssue, Record, Torch, WheelFile, write_record
 from mps_build.inspection.coverage.rules import KERNEL, ON_DEMAND, Change
 from mps_build.kernels.report.difference import Difference, Family
 from mps_build.simulation.official.inventory import Lacking
@@ -272,6 +272,24 @@ def test_an_older_release_is_taken_from_an_earlier_run_and_nothing_new_is_0(
     status, _ = call("torch==2.7.1", "--against", "2.6.0")
 
     assert (status, suite.names) == (0, ["2.6.0", "2.7.1"])
+
+
+def test_a_case_that_fails_by_a_fault_of_ours_is_not_newly_wrong() -> None:
+    texts = ("RuntimeError: software Metal: no selector setNew:", None, "as a limit says", "off by 3")
+    outcomes = ("failed", "timeout", "known", "failed")
+    before = record(*(case(f"{number}", "passed") for number in range(4)))
+    cases = [
+        case(f"{number}", word).model_copy(update={"reason": text, "known_issue": "l" if word == "known" else None})
+        for number, (word, text) in enumerate(zip(outcomes, texts, strict=True))
+    ]
+    limit = KnownIssue(id="l", kind="limit", title="t", outcome="fails", reason="r")
+    after = record(*cases).model_copy(update={"known_issues": (limit,)})
+
+    news = news_of(before, after, registrations=(), kernels=Difference(), lacking=LACKING)
+
+    assert [change.id for change in news.newly_wrong] == ["3"]
+    titles = {title: [row[0] for row in rows] for title, _, rows in news.parts()}
+    assert titles["Newly failing by a fault of ours: nothing follows"] == ["0", "1", "2"]
 
 
 @pytest.mark.usefixtures("wheels")

@@ -164,7 +164,7 @@ def lint(session: nox.Session) -> None:
 def typecheck(session: nox.Session) -> None:
     """mypy --strict over the sources, the noxfile, the benchmarks and the tests."""
     _install(session, "typecheck")
-    # benchmarks/device runs in the venv of a torch
+    # benchmarks/device runs in the venv of a torch, benchmarks/bugs in a wheel's own Python
     benchmarks = [*map(str, _benchmarks().values()), "benchmarks/shared"]
     workers = ("--num-workers", str(min(8, _usable_cores(session))))
     session.run("mypy", *workers, "noxfile.py", "scripts", *benchmarks, "tests/tooling")
@@ -173,7 +173,7 @@ def typecheck(session: nox.Session) -> None:
 def _benchmarks() -> dict[str, Path]:
     """Return the programs of benchmarks/ by their names, whichever folder they lie in."""
     found = sorted([*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "benchmarks").glob("*/*.py")])
-    return {path.stem: path for path in found if path.parent.name not in ("shared", "device")}
+    return {path.stem: path for path in found if path.parent.name not in ("shared", "device", "bugs")}
 
 
 def _measure(session: nox.Session, name: str, *arguments: str) -> None:

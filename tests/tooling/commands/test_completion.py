@@ -120,7 +120,8 @@ def test_a_question_about_the_tool_imports_none_of_its_libraries_and_is_quick(ar
     )
     after = os.times()
 
-    heavy = ("pydantic", "rich", "yaml", "packaging", "ssl", "asyncio", "subprocess", "importlib.metadata")
+    heavy = ["pydantic", "rich", "yaml", "packaging", "ssl", "asyncio", "importlib.metadata"]
+    heavy += ["subprocess"] if sys.version_info >= (3, 11) else []  # platform of 3.10 imports it
     assert not [name for name in heavy if f"'{name}'" in answer.stdout]
     assert (after.children_user - before.children_user) + (after.children_system - before.children_system) < 0.3
 

@@ -95,7 +95,8 @@ def attacks(pattern: str, flags: int = 0) -> tuple[str, ...]:
     """Return short texts whose repetition makes an expression work hardest: what comes before each of its repeats,
     with the repeat's own body many times, and the bodies alone.
     """
-    found = dict.fromkeys(_attacks(list(parser.parse(pattern, flags)), ""))
+    parsed: Any = parser.parse(pattern, flags)
+    found = dict.fromkeys(_attacks(list(parsed), ""))
     return tuple(text for text in found if text)
 
 

@@ -218,7 +218,8 @@ def retain(
     deleted = []
     for wheel in old:
         built = wheel.built_on or today
-        if first_of_week[(wheel.name, wheel.interpreter, *built.isocalendar()[:2])] == built:
+        week = (wheel.name, wheel.interpreter, *built.isocalendar()[:2])
+        if first_of_week[week] == built:
             continue
         since = yanked.get(wheel.file, today)
         if (today - since).days >= yanked_days:

@@ -18,5 +18,6 @@ def counted_histogram(x: Any, edges: Any, each: Any, weight: Any = None) -> Any:
                 break
             where.append(min(sum(value >= edge for edge in row) - 1, len(row) - 2))
         else:
-            out[(number, *where)] = float(weight[number]) if weight is not None else 1.0
+            place = (number, *where)
+            out[place] = float(weight[number]) if weight is not None else 1.0
     return out if each else out.sum(0)

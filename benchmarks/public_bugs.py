@@ -6,9 +6,9 @@ Each bug of bugs/cases.py is run over each official macOS wheel on Linux, by its
 `--write` merges the answers into public_bugs.json. A bug counts once it was seen on one release and is gone in a later
 one: it is PyTorch's own then, in host code or kernels, and can be seen here.
 
-`--suite FOLDER` has a record of verify_mps for each release (`--releases A,B --simulated --quick --record FOLDER`). A
-bug is found if a case of its operators, or of its issue, is wrong on the last release that has it and right on the
-first that has not; that another bug of the same operator made it wrong is not excluded.
+`--suite FOLDER` has a record of verify_mps for each release: the `folder` in the JSON of `verify_mps --releases A,B
+--simulated --quick`. A bug is found if a case of its operators, or of its issue, is wrong on the last release that has
+it and right on the first that has not; that another bug of the same operator made it wrong is not excluded.
 """
 
 from __future__ import annotations

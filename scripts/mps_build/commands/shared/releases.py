@@ -191,8 +191,9 @@ def _run(wanted: Wanted, request: VerifyRequest, releases: tuple[str, ...], cons
     if "--case-timeout" not in (word.partition("=")[0] for word in wanted.given):
         request = replace(request, case_seconds=_CASE_SECONDS)
     request = replace(request, any_release=True)
-    question = {**request.selection(), "macos": wanted.macos, "suite": __version__}
-    folder = (wanted.folder or work_folder() / "releases" / digest_of(question)[:12]).absolute()
+    question = {**request.selection(), "only": sorted(request.only), "macos": wanted.macos, "suite": __version__}
+    # Other cases, or another macOS, are another folder: no record of an hour is written over.
+    folder = ((wanted.folder or work_folder() / "releases") / digest_of(question)[:12]).absolute()
     sweep = Sweep(request=request, releases=releases, macos=wanted.macos, folder=folder, console=console)
     sweep.check()
     runs = sweep.kept()

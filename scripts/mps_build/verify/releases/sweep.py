@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
@@ -145,8 +146,15 @@ class Sweep:
         except UsageError:  # none, or a damaged one: it is run anew
             return None
         wanted = Simulated(release=release, macos=self.macos, official=True)
-        is_same = record.simulated == wanted and record.selection.items() >= self.request.selection().items()
+        is_same = record.simulated == wanted and _unordered(record.selection) >= _unordered(self.request.selection())
         return record if is_same and record.torch.wheel is not None and record.torch.wheel.sha256 else None
+
+
+def _unordered(selection: Mapping[str, Any]) -> frozenset[str]:
+    """Return what was chosen of the suite: in which order ids were named makes no difference."""
+    return frozenset(
+        f"{name}: {sorted(value) if isinstance(value, list) else value}" for name, value in selection.items()
+    )
 
 
 def _run_of(release: str, record: Record) -> Run:

@@ -161,6 +161,17 @@ def test_a_release_that_does_not_come_up_here_is_ours_and_the_others_are_run(
     assert "nothing follows" in document["hint"]
 
 
+def test_other_cases_write_over_no_record_and_their_order_is_no_other_question(
+    call: Callable[..., Answer], suite: Suite, tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "records")
+    for only in ("issue-7,add:out:1", "issue-7", "add:out:1,issue-7"):
+        call("2.3.1", "--record", folder, "--only", only)
+
+    assert [request.only for request in suite.ran] == [("issue-7", "add:out:1"), ("issue-7",)]
+    assert len(list(tmp_path.glob("records/*/2.3.1/record.json"))) == 2
+
+
 def test_a_release_of_which_no_case_was_run_is_run_anew(
     call: Callable[..., Answer], suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

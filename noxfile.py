@@ -245,11 +245,11 @@ _TIERS = {
 
 
 def _tier(words: list[str]) -> tuple[str | None, list[str]]:
-    """Return what follows `--tier`, None where it is not there, and the other words."""
+    """Return what follows `--tier`, None where it is not there, and the other words: those behind a further `--`."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--tier", nargs="?", const="")
     found, others = parser.parse_known_args(words)
-    return found.tier, others
+    return found.tier, others[1:] if others[:1] == ["--"] else others
 
 
 # Read as the noxfile is: a word of another session's program is none of ours.

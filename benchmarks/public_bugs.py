@@ -48,22 +48,23 @@ def main() -> int:
             number: dict(sorted(answers[number].items(), key=lambda each: Version(each[0]))) for number in answers
         }
         write_whole(ANSWERS, json.dumps(dict(sorted(ordered.items(), key=lambda each: int(each[0]))), indent=1) + "\n")
-    seen, found = 0, 0
+    seen, judged, found = 0, 0, 0
     for number, (title, operators) in declared().items():
         words = answers.get(number, {})
         pair = bad_and_good(words)
         line = f"{number:>7}  {title}: " + (f"wrong in {pair[0]}, gone in {pair[1]}" if pair else said(words))
         if pair is not None:
             seen += 1
-        if pair is not None and given.suite:
-            bad, good = (load_record(given.suite / at / "record.json") for at in pair)
+        paths = [given.suite / at / "record.json" for at in pair] if pair and given.suite else []
+        if paths and all(path.is_file() for path in paths):
+            bad, good = map(load_record, paths)
             case = found_by(number, operators, bad, good)
-            found += case is not None
+            judged, found = judged + 1, found + (case is not None)
             line += f"; found by {case}" if case else "; MISSED"
         print(line)
     print(f"{len(declared())} bugs, {seen} seen on one release and gone in a later one")
     if given.suite:
-        print(f"{found} of {seen} are found by the suite")
+        print(f"{found} of the {judged} whose two releases have a record are found by what was run of the suite")
     return 0
 
 

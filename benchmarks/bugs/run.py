@@ -17,7 +17,7 @@ from cases import BUGS, Bug
 # What a release says itself of an operator that it does not have, or not for mps or that dtype.
 ABSENT = re.compile(
     r"not current(?:ly)? (?:implemented|supported)|not implemented|not supported|only supported|has no attribute|"
-    r"does(?:n't| not) support|unsupported|Undefined type|convert (?:a MPS Tensor|BFloat|Complex)",
+    r"does(?:n't| not) support|unsupported|works only|Undefined type|convert (?:a MPS Tensor|BFloat|Complex)",
     re.IGNORECASE,
 )
 SECONDS = 120

@@ -13,9 +13,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+from suite_in_process import Suite, core, drawn_case, requested, seconds_for  # isort: skip  # libtorch reads what it sets
 import torch
-
-from suite_in_process import Suite, core, drawn_case, requested
 
 from engine.cases import Case  # isort: skip
 from engine.selection import quick_cases  # isort: skip
@@ -82,6 +81,11 @@ def main() -> int:
     """Print the table."""
     torch.set_num_threads(1)
     suite = Suite()
+    ids = requested(0).ids
+    every = [*suite.cases, *(drawn_case(name) for name, file in ids.items() if file == "drawn")]
+    print(
+        f"{len(every)} cases are run, those of the core two times: {2 * seconds_for(every):.0f} s or more", flush=True
+    )
     begun = time.process_time()
     drawn = sampler.chosen(sampler.Sampler(operators.described(), transforms.known()), cases=6_000, most_keys=10_000)
     each = cost_of([one.case for one in drawn], torch.device("cpu"), time.process_time).case

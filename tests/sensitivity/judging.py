@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
+import suite_in_process  # isort: skip  # first: libtorch reads what it sets
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -36,6 +37,8 @@ from engine.states import Refused  # isort: skip
 from engine.keys import Dispatched  # isort: skip
 
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
+# How many times as long a case takes when what it dispatches and calls is collected.
+_WATCHED = 3.0
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,9 @@ class Judge:
     """Cases that were run once without a fault, and any faults that they are then run with."""
 
     def __init__(self, request: Request, say: Callable[[str], None] = functools.partial(print, flush=True)) -> None:
-        self._suite, self._cases, self._request, self._say = Suite(()), cases_of(request), request, say
+        self._suite, self._cases, self.request, self._say = Suite(()), cases_of(request), request, say
+        seconds = suite_in_process.seconds_for(self._cases) * _WATCHED
+        say(f"{len(self._cases)} cases are first run without a fault, to know what each meets: {seconds:.0f} s or more")
         self.done = Pass(self._suite, self._cases)
         say(f"{len(self._cases)} cases, {self.done.seconds[-1]:.1f} CPU s, {self.done.keys[-1]} keys dispatched")
         gc.freeze()  # a fork that walks what is kept copies it
@@ -216,7 +221,7 @@ class Judge:
             self._say(json.dumps({key: row[key] for key in ("fault", "kind", "verdict", "case", "rank", "cases")}))
         keys = self.done.keys
         at = {str(most): _last_within(keys, most) for most in POINTS if most <= keys[-1]}
-        counts = {"quick": self._request.quick, "default": self._request.default, **at}
+        counts = {"quick": self.request.quick, "default": self.request.default, **at}
         return {
             "faults": len(rows),
             "points": {name: point(rows, self.done, count) for name, count in counts.items()},
@@ -240,6 +245,14 @@ def point(rows: Sequence[dict[str, Any]], done: Pass, count: int) -> dict[str, A
         "share": round(caught / max(len(rows), 1), 4),
         "interval": [round(low, 3), round(high, 3)],
     }
+
+
+def _by(row: dict[str, Any], request: Request) -> str:
+    """Return which case caught a fault, and who has that case."""
+    if row["rank"] is None:
+        return ""
+    has = "--quick" if row["rank"] < request.quick else "the default" if row["rank"] < request.default else "--keys"
+    return f" by {row['case']}, which {has} has"
 
 
 def main() -> None:
@@ -271,7 +284,9 @@ def main() -> None:
         for verdict in ("missed", "not reached"):
             rows = [row for row in result["rows"] if row["verdict"] == verdict]
             print(f"{name}, {verdict}: {len(rows)}", *(row["fault"] for row in rows), sep="\n  ")
-        for place, figures in result["points"].items():
+        for row in result["rows"] if given.only else ():
+            print(f"{row['fault']}: {row['verdict']}{_by(row, judge_of_all.request)}")
+        for place, figures in result["points"].items() if not given.only else ():
             print(name, place, figures)
     if given.keep and not given.only and "catalogue" in found["sets"]:
         result = found["sets"]["catalogue"]

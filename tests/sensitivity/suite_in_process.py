@@ -17,12 +17,15 @@ DEVICE_TESTS = ROOT / "tests" / "device"
 # For all of this folder, also where a script of it is started: the suite, the meter, the figures.
 sys.path[:0] = [str(DEVICE_TESTS), str(ROOT / "benchmarks" / "device"), str(ROOT / "benchmarks")]
 os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
+# Read when libtorch loads: an out= that is resized says so on stderr, thousands of times.
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 import torch  # noqa: E402
 
 from engine import reference, sampler, trial  # noqa: E402
 from engine.budget import Budget, budget_of  # noqa: E402
 from engine.cases import Case  # noqa: E402
+from engine.estimate import estimate  # noqa: E402
 from engine.layer import Drawn  # noqa: E402
 from engine.runs import Bench, FaultMaker  # noqa: E402
 from engine.selection import quick_cases, why_not_here  # noqa: E402
@@ -104,6 +107,14 @@ def core_cases(layers: Iterable[str] | None = None) -> list[Case]:
     """Return the cases of `core` that the CPU can run."""
     here = torch.device("cpu")
     return [case for _, case in core(layers) if why_not_here(case, device=here, full=False) is None]
+
+
+def seconds_for(cases: Iterable[Case]) -> float:
+    """Return what cases will take here on the CPU, as a run of the suite states it."""
+    every = list(cases)
+    drawn = [sampler.Case.of(case.id) for case in every if case.layer == "drawn"]
+    core = [case for case in every if case.layer != "drawn"]
+    return estimate(core, drawn, 0, torch.device("cpu")).low_seconds
 
 
 def module_of(file: str) -> Any:

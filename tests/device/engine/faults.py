@@ -43,9 +43,11 @@ class InjectedFault:
         hits = getattr(self._module, "HITS", None)
         if count is not None and type(hits) is dict:
             shared = _SharedHits(hits, self.name, count)
-            for module in list(sys.modules.values()):  # a module may have it from a neighbour
-                if getattr(module, "__dict__", {}).get("HITS") is hits:
-                    module.HITS = shared  # type: ignore[attr-defined]
+            # A module may have it from a neighbour, and what counts may hold it: `HITS = faults.hits`.
+            for holder in (*sys.modules.values(), *vars(self._module).values()):
+                for name in ("HITS", "hits"):
+                    if getattr(holder, "__dict__", {}).get(name) is hits:
+                        setattr(holder, name, shared)
 
     @property
     def hits(self) -> int | None:

@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import torch.nn.functional as F
 
+import suite_in_process
+from engine.faults import InjectedFault
 from suite_in_process import DEVICE_TESTS
 
 FAULT = """
@@ -81,6 +85,17 @@ def test_a_process_that_dies_leaves_its_count_of_hits(tmp_path: Path, end: str) 
 
     assert [event["event"] for event in events][-1] == "started"
     assert int.from_bytes((tmp_path / "outcomes.hits").read_bytes(), sys.byteorder) == 2
+
+
+def test_the_count_of_a_fault_of_the_catalogue_is_shared(tmp_path: Path) -> None:
+    """`HITS = faults.hits`: it was 0 for ever, and what the fault broke "failed by itself"."""
+    file = Path(suite_in_process.__file__).with_name("faults") / "norms.py"
+    fault = InjectedFault(f"{file}:issue_131750", tmp_path / "outcomes.hits")
+
+    with fault.maker():
+        F.layer_norm(torch.arange(12.0).reshape(4, 3)[1:3], (3,))
+
+    assert fault.hits == int.from_bytes((tmp_path / "outcomes.hits").read_bytes(), sys.byteorder) == 1
 
 
 @pytest.mark.parametrize("fault", ["late = lambda: 3", "def late(): raise ValueError('no such operator')"])

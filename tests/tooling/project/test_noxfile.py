@@ -137,6 +137,7 @@ def test_dev_alone_lists_every_name(noxfile: types.ModuleType, capsys: pytest.Ca
         (["-k", "slow", "--tier=torch", "-x"], "tests_torch", ["-k", "slow", "-x"]),
         (["--tier", "pages", "tests/tooling"], "tests_pages", ["tests/tooling"]),
         (["--tier", "sensitivity"], "sensitivity", []),
+        (["--tier", "sensitivity", "--", "FILE", "-k", "x"], "sensitivity", ["FILE", "-k", "x"]),
     ],
 )
 def test_a_tier_of_the_tests_is_a_session_with_packages_of_its_own(
@@ -144,6 +145,30 @@ def test_a_tier_of_the_tests_is_a_session_with_packages_of_its_own(
 ) -> None:
     assert _ask("tests", *words) == [(session, arguments)]
     assert f"\n{session} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("posargs", "runs"),
+    [
+        ([], [["second_device"], ["sensitivity"]]),
+        (["-k", "x"], [["sensitivity", "-k", "x"]]),
+        (["tests/sensitivity/suite/test_budget.py::test_x", "-x"], [["test_budget.py::test_x", "-x"]]),
+    ],
+)
+def test_the_tier_of_sensitivity_runs_the_file_that_is_named(
+    noxfile: types.ModuleType, monkeypatch: pytest.MonkeyPatch, posargs: list[str], runs: list[list[str]]
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(noxfile, "_install", lambda session, group: None)
+
+    def run(*argv: str, **_: object) -> None:
+        assert argv[:2] == ("pytest", "-c") and Path(argv[2]).is_file()
+        ran.append([word.rpartition("/")[2] for word in argv[5:]])
+
+    noxfile._sensitivity(types.SimpleNamespace(run=run, posargs=posargs))
+
+    assert ran == runs
 
 
 def test_a_word_of_a_users_program_is_no_tier() -> None:

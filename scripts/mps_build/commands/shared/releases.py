@@ -147,9 +147,9 @@ def compare_with_older(wanted: Wanted, request: VerifyRequest, console: Console)
         console.print()
     console.print(news.summary, style="bold")
     document |= news.document()
-    if not news.cases.newly_failing:
+    if not news.newly_wrong:
         return Result(document=document)
-    hint = f"newly wrong: {', '.join(change.id for change in news.cases.newly_failing[:3])}"
+    hint = f"newly wrong: {', '.join(change.id for change in news.newly_wrong[:3])}"
     return Result(document=document, exit_code=Regressed.exit_code, cause=Regressed.cause, hint=hint)
 
 

@@ -9,7 +9,7 @@ from mps_build.common.recipe.model import Recipe
 from ..host import BYTES_PER_JOB, Host
 from .findings import Finding, not_recorded, older
 
-MISSION_MACOS = "12.3"
+LEAST_MACOS = "12.3"
 GIB = 2**30
 DISK_LEAST, DISK_WISHED = 10 * GIB, 40 * GIB
 MEMORY_LOW_GB = 8
@@ -102,7 +102,7 @@ def _chip(host: Host) -> Iterator[Finding]:
 
 def _macos(host: Host, recipe: Recipe) -> Iterator[Finding]:
     what, update = "macOS", "softwareupdate --list, or a recipe for an older macOS: nox -s doctor -- --all"
-    floor, for_build = recipe.mps_floor, max((recipe.host.macos, MISSION_MACOS), key=_version_key)
+    floor, for_build = recipe.mps_floor, max((recipe.host.macos, LEAST_MACOS), key=_version_key)
     wanted = f"{for_build} to build, {floor} for MPS to work"
     # The kernel tells the major version even where nothing prints the rest; 99 is more than any minor.
     major = host.first("macos_major")

@@ -12,7 +12,7 @@ from mps_build.common.recipe.model import Recipe
 from ..host import Host
 from ..macos.known_tool_errors import ACCEPT_LICENSE, DOWNLOAD_METAL, FIRST_LAUNCH, INSTALL_CLT
 from .findings import Finding
-from .xcode import MISSION_XCODE, XCODE_LINK, choose_xcode, suits
+from .xcode import LEAST_XCODE, XCODE_LINK, choose_xcode, suits
 
 # Where the pages of Apple, and the fixes of our tables, take an Xcode to be.
 USUAL = "/Applications/Xcode.app/Contents/Developer"
@@ -53,7 +53,7 @@ def xcode_steps(host: Host, recipe: Recipe) -> tuple[str, ...]:
     if "license_not_agreed" in errors and there:
         # Which Xcode it is, it says only once the licence is agreed to.
         return (_under(None if _is_chosen(host, there[0]) else there[0], ACCEPT_LICENSE), "nox -s doctor")
-    least = max(recipe.host.xcode, MISSION_XCODE, key=_numbers)
+    least = max(recipe.host.xcode, LEAST_XCODE, key=_numbers)
     wanted = recipe.host.xcode_official or least
     page = f"{XCODE_LINK.partition('?')[0]}?q={quote(f'Xcode {wanted}')}"
     place = f"/Applications/Xcode_{wanted}.app/Contents/Developer"

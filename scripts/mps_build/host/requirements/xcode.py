@@ -72,7 +72,8 @@ def _fix(host: Host, known: KnownToolError) -> str | None:
     return known.fix
 
 
-MISSION_XCODE = "13.3.1"
+# Of every build: `host.xcode` of a recipe raises it for that release, and what is required is the newer of the two.
+LEAST_XCODE = "13.3.1"
 
 # Situations that mean one of the blockers of docs/host/recorded_macs.md; others block under their own name.
 _MEANS = {
@@ -162,7 +163,7 @@ def _directory(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Find
 
 
 def _wanted(recipe: Recipe) -> str:
-    return f"Xcode {max(recipe.host.xcode, MISSION_XCODE, key=_key)} or newer"
+    return f"Xcode {max(recipe.host.xcode, LEAST_XCODE, key=_key)} or newer"
 
 
 def _key(version: str) -> tuple[int, ...]:
@@ -172,7 +173,7 @@ def _key(version: str) -> tuple[int, ...]:
 def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
     get = f"install one from {XCODE_LINK}, then: export DEVELOPER_DIR=/Applications/<that Xcode>.app/Contents/Developer"
     faults = []
-    if older(xcode.version, MISSION_XCODE):
+    if older(xcode.version, LEAST_XCODE):
         faults.append(
             Finding(
                 id="xcode_too_old",

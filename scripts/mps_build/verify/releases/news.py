@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mps_build.common import page
 from mps_build.common.plain_text import in_code, in_html, in_markdown, markdown_table, plain
 from mps_build.common.records.device_record import Record
 from mps_build.inspection.coverage.render import WORDS, transitions
-from mps_build.inspection.coverage.rules import Change
+from mps_build.inspection.coverage.rules import Change as Moved
 from mps_build.kernels.report.difference import Difference
 from mps_build.simulation.official.inventory import Lacking
 
-from ..reports.side_by_side import Comparison, compare_records, tables
+from ..reports.side_by_side import Change, Comparison, compare_records, tables
+from .table import fails_below
 
 Part = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 _SHOWN = 40
@@ -33,7 +34,7 @@ class News:
     older: Record
     newer: Record
     cases: Comparison
-    registrations: Sequence[Change]
+    registrations: Sequence[Moved]
     kernels: Difference
     lacking: Lacking
 
@@ -43,11 +44,18 @@ class News:
         return f"What is new since PyTorch {self.older.torch.version}. {self.newer.statement}"
 
     @property
+    def newly_wrong(self) -> tuple[Change, ...]:
+        """The cases that were right and are wrong, but for what is ours."""
+        limits = {row.id for row in self.newer.known_issues if row.kind == "limit"}
+        ours = {case.id for case in self.newer.cases if fails_below(case) or case.known_issue in limits}
+        return tuple(change for change in self.cases.newly_failing if change.id not in ours)
+
+    @property
     def summary(self) -> str:
         """All of it in one sentence."""
         missing = (*self.lacking.classes, *self.lacking.symbols, *self.lacking.selectors)
         return (
-            f"{len(self.cases.newly_failing)} cases newly wrong, {len(self.cases.newly_passing)} newly right; "
+            f"{len(self.newly_wrong)} cases newly wrong, {len(self.cases.newly_passing)} newly right; "
             f"{len(self.registrations)} operators registered in another way; {len(self.kernels.new)} kernels new, "
             f"{len(self.kernels.changed)} changed, {len(self.kernels.gone)} gone; {len(missing)} names of Metal "
             "without a rule here"
@@ -60,6 +68,7 @@ class News:
             "older": _named(self.older),
             "newer": _named(self.newer),
             "cases": self.cases.document(),
+            "newly_wrong": [change.id for change in self.newly_wrong],
             "registrations": [change.document() for change in self.registrations],
             "kernels": lists,
             "lacking": {name: list(getattr(self.lacking, name)) for name in ("classes", "symbols", "selectors")},
@@ -68,7 +77,10 @@ class News:
     def parts(self) -> list[Part]:
         """Return title, columns and rows of each part that holds anything."""
         # Times of an emulator say nothing, nor does what rounding another compiler's code has.
-        shown = [part for part in tables(self.cases) if not part[0].startswith(("Slower", "Error growth"))]
+        wrong = replace(self.cases, newly_failing=self.newly_wrong, error_growth=(), slower=())
+        ours = [
+            (change.id, change.reason or "") for change in self.cases.newly_failing if change not in self.newly_wrong
+        ]
         moved = [(WORDS[before], WORDS[after], *rest) for before, after, *rest in transitions(self.registrations)]
         families = [
             (each.name, *(str(number or "") for number in (each.changed, each.new, each.gone)))
@@ -84,7 +96,8 @@ class News:
             for name in names
         ]
         parts: list[Part] = [
-            *shown,
+            *tables(wrong),
+            ("Newly failing by a fault of ours: nothing follows", ("case", "what"), ours),
             ("Operators that MPS runs in another way", ("from", "to", "overloads", "which"), moved),
             ("Each of them", ("operator", "why"), [(each.name, each.reason) for each in self.registrations]),
             ("Metal kernels by family", ("family", "changed", "new", "gone"), families),
@@ -94,7 +107,7 @@ class News:
 
 
 def news_of(
-    older: Record, newer: Record, *, registrations: Sequence[Change], kernels: Difference, lacking: Lacking
+    older: Record, newer: Record, *, registrations: Sequence[Moved], kernels: Difference, lacking: Lacking
 ) -> News:
     """Return what is new; cases are compared by their ids."""
     return News(

@@ -95,9 +95,10 @@ class Sweep:
         session.check(session.Request(target="torch"))
 
     def kept(self) -> dict[str, Run]:
-        """Return the releases that were run to their end with the same options."""
+        """Return the releases that were run to their end with the same options; one without a case is run anew."""
         found = ((release, self._record(release)) for release in self.releases)
-        return {at: _run_of(at, record) for at, record in found if record is not None and not record.partial}
+        runs = {at: _run_of(at, record) for at, record in found if record is not None and not record.partial}
+        return {at: run for at, run in runs.items() if run.record is not None}
 
     def estimate(self, kept: dict[str, Run]) -> str:
         """Return what the rest will take, before it is begun."""

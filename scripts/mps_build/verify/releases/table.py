@@ -157,6 +157,11 @@ def _fits(text: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(text, one) for one in patterns)
 
 
+def fails_below(case: Case) -> bool:
+    """Say whether nothing follows for the release: an emulator is slow, and what the software Metal lacks is ours."""
+    return case.outcome == "timeout" or _OURS in (case.reason or "")
+
+
 def _cases_of(run: Run) -> dict[str, Case]:
     return {case.id: case for case in run.record.cases if not case.is_event} if run.record else {}
 
@@ -241,8 +246,7 @@ def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue])
 
 
 def _is_ours(case: Case, limits: Sequence[Issue]) -> bool:
-    """Say whether nothing follows for the release: an emulator is slow, and what the software Metal lacks is ours."""
-    return case.outcome == "timeout" or _OURS in (case.reason or "") or any(speaks_of(row, case) for row in limits)
+    return fails_below(case) or any(speaks_of(row, case) for row in limits)
 
 
 def _short(reason: str | None) -> str | None:

@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 from mps_build.cli import main
 from mps_build.commands.shared import releases
 from mps_build.common.errors import OwnFault, SourceError
-from mps_build.common.records.device_record import Record, Torch, WheelFile, write_record
+from mps_build.common.records.device_record import KnownIssue, Record, Torch, WheelFile, write_record
 from mps_build.inspection.coverage.rules import KERNEL, ON_DEMAND, Change
 from mps_build.kernels.report.difference import Difference, Family
 from mps_build.simulation.official.inventory import Lacking
@@ -36,6 +36,8 @@ Answer = tuple[int, dict[str, Any]]
 class Suite:
     """In the place of the suite over a wheel: what each release says, or is raised; what was run."""
 
+    cases: tuple[str, ...] = ("issue-7",)
+
     def __init__(self) -> None:
         self.raised: dict[str, BaseException] = {}
         self.wrong = {"2.3.1", "2.4.1"}
@@ -54,7 +56,8 @@ class Suite:
         request = self.ran[-1]
         assert request.simulated is not None and request.folder is not None
         release = request.simulated.release
-        made = record(case("issue-7", "known" if release in self.wrong else "passed")).model_copy(
+        word = "known" if release in self.wrong else "passed"
+        made = record(*(case(name, word) for name in self.cases)).model_copy(
             update={
                 "simulated": request.simulated,
                 "selection": request.selection(),
@@ -158,6 +161,19 @@ def test_a_release_that_does_not_come_up_here_is_ours_and_the_others_are_run(
     assert "nothing follows" in document["hint"]
 
 
+def test_a_release_of_which_no_case_was_run_is_run_anew(
+    call: Callable[..., Answer], suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as no_case:
+        no_case.setattr(Suite, "cases", ())
+        status, document = call("2.3.1")
+    assert (status, marks(document)) == (20, {"2.3.1": "not_run"})
+
+    status, document = call("2.3.1")
+
+    assert (status, marks(document)) == (0, {"2.3.1": "wrong"})
+
+
 def test_what_stops_every_release_stops_the_run(call: Callable[..., Answer], suite: Suite) -> None:
     suite.raised = {"2.4.1": SourceError("the index does not answer")}
 
@@ -256,6 +272,24 @@ def test_an_older_release_is_taken_from_an_earlier_run_and_nothing_new_is_0(
     status, _ = call("torch==2.7.1", "--against", "2.6.0")
 
     assert (status, suite.names) == (0, ["2.6.0", "2.7.1"])
+
+
+def test_a_case_that_fails_by_a_fault_of_ours_is_not_newly_wrong() -> None:
+    texts = ("RuntimeError: software Metal: no selector setNew:", None, "as a limit says", "off by 3")
+    outcomes = ("failed", "timeout", "known", "failed")
+    before = record(*(case(f"{number}", "passed") for number in range(4)))
+    cases = [
+        case(f"{number}", word).model_copy(update={"reason": text, "known_issue": "l" if word == "known" else None})
+        for number, (word, text) in enumerate(zip(outcomes, texts, strict=True))
+    ]
+    limit = KnownIssue(id="l", kind="limit", title="t", outcome="fails", reason="r")
+    after = record(*cases).model_copy(update={"known_issues": (limit,)})
+
+    news = news_of(before, after, registrations=(), kernels=Difference(), lacking=LACKING)
+
+    assert [change.id for change in news.newly_wrong] == ["3"]
+    titles = {title: [row[0] for row in rows] for title, _, rows in news.parts()}
+    assert titles["Newly failing by a fault of ours: nothing follows"] == ["0", "1", "2"]
 
 
 @pytest.mark.usefixtures("wheels")

@@ -10,6 +10,7 @@ from engine import comparison
 from engine.compare import Error, Leaf, Mismatch, compare_leaf
 from engine.description import Operator
 from engine.reference import Truth, own_answers
+from engine.runs import Bench
 from engine.transformation import Call, Factor, Transformation
 
 
@@ -28,7 +29,13 @@ class _Autocast(Transformation):
 
     def policy(self, call: Call, bench: Any, truth: Truth) -> Any:
         """Return answers whose dtypes are right on the device; None where they cannot be known."""
-        return own_answers(truth) if bench.device.type == "cpu" else _by_policy(self, call, bench, truth)
+        own = own_answers(truth)
+        if bench.device.type == "cpu":
+            return own
+        known = _by_policy(self, call, Bench(torch.device("cpu")), truth)
+        if known is not None and _dtypes(known) != _dtypes(own):
+            return None  # of what it is made of, as affine_grid, fake tensors see nothing
+        return _by_policy(self, call, bench, truth)
 
     def dtypes(self, call: Call, bench: Any, truth: Truth, results: list[Any]) -> list[torch.dtype]:
         """Return the dtypes that a script demands: of the device's lists, or else of the CPU's."""
@@ -80,6 +87,10 @@ def _by_policy(transformation: Transformation, call: Call, bench: Any, truth: Tr
     except Exception:  # private modules, and a back end's own limits
         return None
     return None if any(made_of_others) else found
+
+
+def _dtypes(answers: Any) -> list[Any]:
+    return [getattr(one, "dtype", None) for one, _ in answers]
 
 
 def _is_made_of_others(name: str, key: str) -> bool:

@@ -226,6 +226,7 @@ def test_an_injected_fault(tmp_path: Path, function: str, fault: str, status: in
     assert (found["fault"], code) == (function, status)
 
 
+@pytest.mark.slow
 def test_a_second_run_takes_what_is_unchanged_from_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = wheel(tmp_path, {**GOOD, **pair("off", "  %y = fmul float %x, 2.5")})
     first = verified(path, tmp_path)
@@ -348,6 +349,7 @@ def test_another_seed_asks_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert outcomes(verified(path, tmp_path, "--seed", "6")[1]) == {"good": "misfit"}
 
 
+@pytest.mark.slow
 def test_a_changed_kernel_is_run_in_both_wheels_and_its_answers_compared(tmp_path: Path) -> None:
     def scalar(op: str, body: str) -> dict[str, bytes]:
         return pair(op, body)

@@ -146,6 +146,7 @@ def test_each_failure_says_which_known_issue_it_is_and_reports_hold_them(
     assert printed.splitlines()[-1] == "torch 2.6.0+debian on mps, simulated on Linux, as on macOS 15.2: regressed"
 
 
+@pytest.mark.slow
 def test_limits_alone_are_rehearsed_and_a_bug_is_a_known_issue(run: Run) -> None:
     assert run("--only", "test_fresh,test_limit")[0] == 0
     status, document = run("--only", "test_fresh,test_limit,test_bug")

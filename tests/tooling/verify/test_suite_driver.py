@@ -24,22 +24,25 @@ def only_case(run: SuiteRun, case_id: str) -> Case:
     return next(case for case in run.cases if case.id == case_id)
 
 
-def test_cases_that_take_their_process_down_cost_one_case_each(tmp_path: Path) -> None:
-    deaths = "".join(
-        f"def test_{name}():\n    {body}\ndef test_behind_{name}(): pass\n" for name, body in DEATHS.items()
-    )
+@pytest.mark.parametrize(
+    "ways",
+    [("abort", "memory", "exit_with_0"), pytest.param(tuple(DEATHS), marks=pytest.mark.slow)],
+    ids=("some", "all"),
+)
+def test_cases_that_take_their_process_down_cost_one_case_each(tmp_path: Path, ways: tuple[str, ...]) -> None:
+    deaths = "".join(f"def test_{name}():\n    {DEATHS[name]}\ndef test_behind_{name}(): pass\n" for name in ways)
 
     run = drive(tmp_path, deaths, case_seconds=3, memory_bytes=500 << 20)
 
     assert outcomes(run) == {
         name: outcome
-        for way in DEATHS
+        for way in ways
         for name, outcome in (
             (f"test_{way}", "timeout" if way == "hang" else "crashed"),
             (f"test_behind_{way}", "passed"),
         )
     }
-    assert run.bad == len(DEATHS)
+    assert run.bad == len(ways)
     abort = only_case(run, "test_abort")
     assert "SIGABRT" in str(abort.reason) and "failed assertion `no" in str(abort.reason)
     assert abort.error == {"exit": -6, "signal": "SIGABRT", "cut": None, "category": "assertion"}

@@ -103,6 +103,7 @@ def test_what_has_an_outcome_is_not_run_again(
     assert (request_of.tests / "ran").read_text() == "x"
 
 
+@pytest.mark.slow
 def test_parts_and_processes_share_the_tests(request_of: UpstreamRequest, tmp_path: Path) -> None:
     chosen = replace(request_of, files=("test_mps.py",), only=("*::test_*pass*", "*::test_f*"), folder=tmp_path)
     halves = []

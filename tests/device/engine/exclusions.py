@@ -47,6 +47,12 @@ RULES: dict[str, Callable[[Any], bool]] = {
         and call.levels["@size"] not in ("small", "four", "none", "empty", "hollow", "one", "three", "line")
         and call.levels["@values"] != "zero"
     ),
+    # lerp has a formula for each half: b - (b - a) * (1 - w) is NaN where a + w * (b - a) is infinite.
+    "between a number and infinity a quantile is infinite or NaN": lambda call: (
+        call.operator.name.startswith(("quantile", "nanquantile"))
+        and call.levels["@values"] in ("special", "inf", "single_inf")
+        and call.levels["interpolation"] not in ("lower", "higher", "nearest")
+    ),
     "among equal numbers an operator chooses whose gradient it is": lambda call: (
         call.levels["@form"] == "grad"
         and call.operator.name.startswith(_CHOOSING)

@@ -292,6 +292,13 @@ def test_no_case_calls_a_right_device_wrong(around: Any) -> None:
     assert [one for one in _first(5000, seed=7)[::25] if _verdict(one, around) == "wrong"] == []
 
 
+@pytest.mark.parametrize(
+    "text", ["nanquantile_many:special:7000003", "nanquantile_many:special:5", "quantile_many:special:29"]
+)
+def test_a_quantile_between_a_number_and_infinity_is_open(text: str) -> None:
+    assert _verdict(text, lambda: RoundsOtherwise(2.0)) == "right"
+
+
 # Where CUDA, which is right, was called wrong: equal numbers, writes to one place, NaN as a whole number.
 CHOICES = ("msort:gradient", "sort:refusal", "sort:repeated", "topk_many:refusal", "scatter:special", "index_copy:size",
            "named:size", "named:memory", "special_log1p:refusal")  # fmt: skip

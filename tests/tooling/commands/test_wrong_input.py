@@ -159,21 +159,6 @@ def test_a_file_without_an_end_is_too_long(command: tuple[str, ...], tmp_path: P
     assert main("doctor", [str(tmp_path / "zero.yaml")]) == 2
 
 
-@pytest.mark.parametrize(
-    ("command", "given"),
-    [
-        ("verify_mps", ["--op", "aten.exp", "--op", "aten.mm"]),
-        ("verify_mps", ["--inject", "a.py:x", "--plant=b.py:y"]),
-        ("build_wheel", ["sample", "--jobs", "2", "--jobs=3"]),
-    ],
-)
-def test_an_option_of_one_value_that_is_given_again_is_refused(
-    command: str, given: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(command, given) == 2
-    assert "is given two times" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("command", ["verify_mps", "verify_training", "benchmark_mps"])
 def test_a_list_that_is_given_again_is_longer(command: str) -> None:
     given = ["torch==2.13.0", "--only", "a,b", "--only=c"]

@@ -19,7 +19,7 @@ from mps_build.common.errors import UsageError
 
 from .catalogue import MAINTAINERS, command_line
 from .help import short_help, whole_help
-from .options import Renamed, check_digits
+from .options import check_digits
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,19 +93,6 @@ def parser_of(command: str) -> Parser:
     return parser
 
 
-def _check_once(parser: Parser, words: Sequence[str]) -> None:
-    """Refuse an option of one value that is given again: argparse would keep the last and say nothing."""
-    before = set()
-    for word in words[: words.index("--")] if "--" in words else words:
-        name = word.partition("=")[0]
-        action = parser._option_string_actions.get(name)
-        if not isinstance(action, (argparse._StoreAction, Renamed)):
-            continue
-        if action.dest in before:
-            raise UsageError(f"{name} is given two times", hint="it takes one value: leave the other out")
-        before.add(action.dest)
-
-
 def parse_options(command: str, arguments: Sequence[str]) -> Any:
     """Return the command's frozen `Options`; what follows a `--` is a command, for those that run one.
 
@@ -122,7 +109,6 @@ def parse_options(command: str, arguments: Sequence[str]) -> Any:
         check_digits(each)
     parser = parser_of(command)
     parser.program = tuple(own) if hasattr(module, "TAKES_COMMAND") and not behind else None
-    _check_once(parser, own)
     parsed = vars(parser.parse_args(own)) | {"command": behind, "given": own}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()}
     return module.Options(**{each.name: values[each.name] for each in fields(module.Options)})

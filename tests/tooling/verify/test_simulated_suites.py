@@ -490,7 +490,7 @@ def test_the_suite_gives_a_verdict_and_goes_on_after_a_crash(
         "from torch.utils._python_dispatch import TorchDispatchMode\n"
         "class sends(TorchDispatchMode):\n"
         "    def __torch_dispatch__(self, func, types, args=(), kwargs=None):\n"
-        "        if 'bitwise' in str(func):\n"
+        "        if 'normal' in str(func):\n"
         "            library = ctypes.CDLL('libmps_simulated.so')\n"
         "            library.objc_msgSend.argtypes = [ctypes.c_void_p, ctypes.c_char_p]\n"
         "            library.objc_msgSend(12345, b'commandBuffer')\n"
@@ -505,12 +505,13 @@ def test_the_suite_gives_a_verdict_and_goes_on_after_a_crash(
     document = json.loads(answer.read_text())
     cases = {case["id"]: case for case in document["cases"]}
     assert (status, document["verdict"], document["simulated"]["macos"]) == (11, "known_issues_only", "15.2")
-    assert cases["issue-145203"]["known_issue"] == "145203"
+    assert cases["issue-145203"]["known_issue"] == "bitwise-into-view"
     assert cases["issue-115152"]["outcome"] == cases["issue-165267-normal_"]["outcome"] == "passed"
 
     status = main("verify_mps", [*arguments, "--inject", f"{crash}:sends"])
     document = json.loads(answer.read_text())
     cases = {case["id"]: case for case in document["cases"]}
-    assert (status, document["fault"]) == (10, "caught")  # a crash of a case that is known to be wrong is news
-    assert cases["issue-145203"]["outcome"] == "crashed"
-    assert "signal 11 (Segmentation fault), operator (none), selector commandBuffer" in cases["issue-145203"]["reason"]
+    crashed = cases["issue-165267-normal_"]
+    assert (status, document["fault"], crashed["outcome"]) == (10, "caught", "crashed")
+    assert "signal 11 (Segmentation fault), operator aten::normal_, selector commandBuffer" in crashed["reason"]
+    assert (cases["issue-115152"]["outcome"], cases["issue-145203"]["outcome"]) == ("passed", "known")

@@ -36,6 +36,8 @@ from engine.cases import Case  # isort: skip
 from engine.states import Refused  # isort: skip
 from engine.keys import Dispatched  # isort: skip
 
+# Before any test of the process that imports this: forked off a process with threads of OpenMP, a child waits for ever.
+torch.set_num_threads(1)
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
 # How many times as long a case takes when what it dispatches and calls is collected.
 _WATCHED = 3.0
@@ -265,7 +267,6 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="write what is caught of the catalogue into catalogue.json")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    torch.set_num_threads(1)  # before the first fork: a child of a process with threads of OpenMP may wait for ever
     try:
         sets = {name: faults_of(name) for name in given.faults.split(",")}
     except ValueError as wrong:

@@ -25,7 +25,7 @@ from mps_build.common.stopping import exit_status
 from mps_build.common.workspace import Workspace, work_folder
 from mps_build.verify import VerifyRequest
 from mps_build.verify.releases import page
-from mps_build.verify.releases.table import SLOW, Run, Table, make_table, selection_of
+from mps_build.verify.releases.table import SLOW, Run, Table, judged_cases, make_table, selection_of
 
 if TYPE_CHECKING:
     from mps_build.verify.releases.news import News  # needs what only a simulation needs
@@ -111,7 +111,9 @@ def tabulate(wanted: Wanted, request: VerifyRequest, console: Console) -> Result
     document = {**table.document(), "folder": str(several.folder)}
     if several.is_interrupted:
         return _interrupted(wanted, document)
-    return _of_ours(several.runs, document) or Result(document=document)
+    if failed := _of_ours(several.runs, document):
+        return failed
+    return Result(document=document) if any(map(judged_cases, several.runs)) else _unverified(document)
 
 
 def compare_with_older(wanted: Wanted, request: VerifyRequest, console: Console) -> Result:
@@ -137,6 +139,8 @@ def compare_with_older(wanted: Wanted, request: VerifyRequest, console: Console)
         return _interrupted(wanted, document)
     if failed := _of_ours(several.runs, document):
         return failed
+    if not set.intersection(*map(judged_cases, several.runs)):
+        return _unverified(document)
     news = _news(several.runs, wanted, request, console)
     from mps_build.verify.releases import news as pages
 
@@ -274,10 +278,17 @@ def _interrupted(wanted: Wanted, document: dict[str, Any]) -> Result:
 
 
 def _of_ours(runs: tuple[Run, ...], document: dict[str, Any]) -> Result | None:
-    """Return the end of a run in which a release did not come up here; None where each did."""
-    failed = [run for run in runs if run.record is None]
+    """Return the end of a run in which a release did not come up here, or stopped; None where each ran to its end."""
+    failed = [run for run in runs if run.record is None or run.record.partial]
     if not failed:
         return None
     names = ", ".join(run.release for run in failed)
-    hint = f"{names}: not run here, and nothing follows about it: {failed[0].cause}"
+    first = failed[0]
+    cause = first.cause if first.record is None else first.record.message or "the suite stopped before its end"
+    hint = f"{names}: not run here to the end, and nothing follows about the rest: {cause}"
     return Result(document=document, exit_code=OwnFault.exit_code, cause=OwnFault.cause, hint=hint)
+
+
+def _unverified(document: dict[str, Any]) -> Result:
+    hint = "nothing was verified: each case was skipped in these releases; choose others with --only, --op or --layer"
+    return Result(document=document, exit_code=UsageError.exit_code, cause=UsageError.cause, hint=hint)

@@ -162,6 +162,11 @@ def fails_below(case: Case) -> bool:
     return case.outcome == "timeout" or _OURS in (case.reason or "")
 
 
+def judged_cases(run: Run) -> set[str]:
+    """Return the ids of the cases that say anything of a release: not skipped, and no fault of ours."""
+    return {name for name, case in _cases_of(run).items() if case.outcome != "skipped" and not fails_below(case)}
+
+
 def _cases_of(run: Run) -> dict[str, Case]:
     return {case.id: case for case in run.record.cases if not case.is_event} if run.record else {}
 

@@ -41,6 +41,8 @@ class Suite:
     def __init__(self) -> None:
         self.raised: dict[str, BaseException] = {}
         self.wrong = {"2.3.1", "2.4.1"}
+        self.skipped: set[str] = set()
+        self.stopped: set[str] = set()
         self.ran: list[VerifyRequest] = []
 
     def __call__(self, request: VerifyRequest, *_: object, **__: object) -> Suite:
@@ -56,13 +58,14 @@ class Suite:
         request = self.ran[-1]
         assert request.simulated is not None and request.folder is not None
         release = request.simulated.release
-        word = "known" if release in self.wrong else "passed"
+        word = "skipped" if release in self.skipped else "known" if release in self.wrong else "passed"
         made = record(*(case(name, word) for name in self.cases)).model_copy(
             update={
                 "simulated": request.simulated,
                 "selection": request.selection(),
                 "torch": Torch(version=release, wheel=WheelFile(file="t.whl", sha256=f"hash of {release}")),
-                "partial": release in self.raised,
+                "partial": release in {*self.raised, *self.stopped},
+                "message": "the device is gone" if release in self.stopped else None,
             }
         )
         if not isinstance(self.raised.get(release), OwnFault):
@@ -183,6 +186,37 @@ def test_a_release_of_which_no_case_was_run_is_run_anew(
     status, document = call("2.3.1")
 
     assert (status, marks(document)) == (0, {"2.3.1": "wrong"})
+
+
+def test_a_run_that_stopped_by_itself_is_ours_and_its_cases_are_kept(call: Callable[..., Answer], suite: Suite) -> None:
+    suite.stopped = {"2.4.1"}
+
+    status, document = call("2.3.1,2.4.1")
+
+    assert (status, marks(document)) == (20, {"2.3.1": "wrong", "2.4.1": "wrong"})
+    assert "2.4.1" in document["hint"] and "the device is gone" in document["hint"]
+
+
+def test_where_every_case_is_skipped_nothing_was_verified(call: Callable[..., Answer], suite: Suite) -> None:
+    suite.skipped = {"2.3.1", "2.4.1"}
+
+    status, document = call("2.3.1,2.4.1")
+
+    assert (status, document["cause"]) == (2, "usage")
+    assert "nothing was verified" in document["hint"]
+
+
+@pytest.mark.usefixtures("wheels")
+@pytest.mark.parametrize("skipped", [{"2.4.1"}, {"2.5.1"}])
+def test_where_no_case_ran_in_both_nothing_is_said_to_be_new(
+    call: Callable[..., Answer], suite: Suite, skipped: set[str]
+) -> None:
+    suite.skipped = skipped
+
+    status, document = call("torch==2.5.1", "--against", "2.4.1")
+
+    assert (status, document["cause"]) == (2, "usage")
+    assert "nothing was verified" in document["hint"]
 
 
 def test_what_stops_every_release_stops_the_run(call: Callable[..., Answer], suite: Suite) -> None:

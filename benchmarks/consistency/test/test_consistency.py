@@ -3,7 +3,7 @@
 The wheel carries the samples, the tolerances and the failures that PyTorch expects (`torch.testing._internal`: `op_db`,
 the decorators for `TestConsistency`, `common_mps`), but not the test that uses them. This is that test: class and
 functions have upstream's names, since decorators and the seed of the samples go by them. As upstream in 2026: samples
-are drawn on mps, a dtype that only mps has is held against the CPU's float32, and an operator that draws random numbers
+are drawn on mps, a short dtype that only mps has is held against float32, and an operator that draws random numbers
 is held to shape, dtype and layout (https://github.com/pytorch/pytorch/pull/182903). Where an operator has no gradient,
 only its forward is tested.
 """
@@ -28,7 +28,8 @@ from torch.utils import _pytree as pytree  # noqa: E402
 DATABASE = copy.deepcopy(op_db)
 DTYPES = [each for each in get_all_dtypes() if each not in (torch.float64, torch.complex128)]
 GRADIENT_DTYPES = [torch.float16, torch.float32]
-UPCAST = {torch.complex32: torch.complex64}
+# What the CPU computes in where it does not have a short dtype that mps has; whole numbers it refuses, as expected.
+UPCAST = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
 # Tolerances that stand in upstream's test file alone, as known in 2026 (https://github.com/pytorch/pytorch/pull/121754,
 # https://github.com/pytorch/pytorch/pull/174411): (absolute, relative). The database's hold where these say nothing.
 _NAMES = json.loads(Path(__file__).with_name("tolerances.json").read_text(encoding="utf-8"))
@@ -73,7 +74,7 @@ def _is_random(name: str) -> bool:
 
 def _upcast(op: object, dtype: torch.dtype) -> torch.dtype | None:
     """Return what the CPU computes in where it does not have this dtype."""
-    return None if op.supports_dtype(dtype, "cpu") else UPCAST.get(dtype, torch.float32)
+    return None if op.supports_dtype(dtype, "cpu") else UPCAST.get(dtype)
 
 
 def _on_cpu(op: object, sample: object, dtype: torch.dtype) -> object:

@@ -7,8 +7,9 @@ Each bug of bugs/cases.py is run over each official macOS wheel on Linux, by its
 one: it is PyTorch's own then, in host code or kernels, and can be seen here.
 
 `--suite FOLDER` has a record of verify_mps for each release: the `folder` in the JSON of `verify_mps --releases A,B
---simulated --quick`. A bug is found if a case of its operators, or of its issue, is wrong on the last release that has
-it and right on the first that has not; that another bug of the same operator made it wrong is not excluded.
+--simulated --quick`. A bug is found if a case of its operators, or of its issue, is wrong on a release that has it and
+right on a later one that has not, of those that have a record. That another bug of the same operator made it wrong is
+not excluded: the case's own words are printed, to be judged.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mps_build.common.files import write_whole
-from mps_build.common.records.device_record import FAILED, Record, load_record
+from mps_build.common.records.device_record import FAILED, Case, Record, load_record
 from packaging.version import Version
 
 HERE = Path(__file__).resolve().parent
@@ -48,23 +49,25 @@ def main() -> int:
             number: dict(sorted(answers[number].items(), key=lambda each: Version(each[0]))) for number in answers
         }
         write_whole(ANSWERS, json.dumps(dict(sorted(ordered.items(), key=lambda each: int(each[0]))), indent=1) + "\n")
+    records = {path.parent.name: load_record(path) for path in given.suite.glob("*/record.json")} if given.suite else {}
     seen, judged, found = 0, 0, 0
     for number, (title, operators) in declared().items():
         words = answers.get(number, {})
         pair = bad_and_good(words)
-        line = f"{number:>7}  {title}: " + (f"wrong in {pair[0]}, gone in {pair[1]}" if pair else said(words))
-        if pair is not None:
-            seen += 1
-        paths = [given.suite / at / "record.json" for at in pair] if pair and given.suite else []
-        if paths and all(path.is_file() for path in paths):
-            bad, good = map(load_record, paths)
+        print(f"{number:>7}  {title}: " + (f"wrong in {pair[0]}, gone in {pair[1]}" if pair else said(words)))
+        seen += pair is not None
+        if tried := bad_and_good({at: word for at, word in words.items() if at in records}):
+            bad, good = (records[at] for at in tried)
             case = found_by(number, operators, bad, good)
             judged, found = judged + 1, found + (case is not None)
-            line += f"; found by {case}" if case else "; MISSED"
-        print(line)
+            print(
+                f"         {tried[0]}: " + (f"found by {case.id}: {(case.reason or '')[:150]!r}" if case else "MISSED")
+            )
     print(f"{len(declared())} bugs, {seen} seen on one release and gone in a later one")
-    if given.suite:
-        print(f"{found} of the {judged} whose two releases have a record are found by what was run of the suite")
+    if records:
+        print(
+            f"{found} of {judged} are found by what was run of the suite on {', '.join(sorted(records, key=Version))}"
+        )
     return 0
 
 
@@ -107,13 +110,13 @@ def said(words: Mapping[str, str]) -> str:
     return f"wrong in {max(bad, key=Version)} still" if bad else ("not seen" if words else "not run")
 
 
-def found_by(number: str, operators: str, bad: Record, good: Record) -> str | None:
+def found_by(number: str, operators: str, bad: Record, good: Record) -> Case | None:
     """Return the first case that is wrong on the bad release and right on the good one, if it is of the bug."""
     right = {case.id for case in good.cases if case.outcome in ("passed", "unexpected_pass")}
     for case in bad.cases:
         of_it = number in case.issue or any(fnmatchcase(case.id, f"{name}:*") for name in operators.split())
         if of_it and case.id in right and case.outcome in (*FAILED, "known") and case.outcome != "timeout":
-            return case.id
+            return case
     return None
 
 

@@ -123,7 +123,8 @@ def test_a_public_bug_is_found_by_a_case_of_it_that_is_wrong_on_the_bad_release_
         small_records.case("cumsum:out:3", "passed"),
     )
 
-    assert public_bugs.found_by("96614", "cumsum", bad, good) == "cumsum:out:2"
+    found = public_bugs.found_by("96614", "cumsum", bad, good)
+    assert found is not None and found.id == "cumsum:out:2"
     assert public_bugs.found_by("96614", "cumprod", bad, good) is None
     assert public_bugs.found_by("96614", "cumsum", good, bad) is None
     assert public_bugs.bad_and_good({"2.10.0": "right", "2.9.1": "wrong", "2.8.0": "right"}) == ("2.9.1", "2.10.0")

@@ -1,8 +1,8 @@
 """Public bugs of PyTorch on MPS, in which official releases they are, and whether the suite finds them.
 
-    nox -s benchmark -- public_bugs [VERSION ...] [--suite FOLDER] [--write]
+    nox -s benchmark -- public_bugs [VERSION ...] [--suite FOLDER [--quick]] [--write]
 
-Each bug of bugs/cases.py is run over each official macOS wheel on Linux, by its own few lines: a minute a release.
+Each bug of bugs/ is run over each official macOS wheel on Linux, by its own few lines: a minute a release.
 `--write` merges the answers into public_bugs.json. A bug counts once it was seen on one release and is gone in a later
 one: it is PyTorch's own then, in host code or kernels, and can be seen here.
 
@@ -26,6 +26,7 @@ from pathlib import Path
 from mps_build.common.files import write_whole
 from mps_build.common.records.device_record import FAILED, Case, Record, load_record
 from packaging.version import Version
+from shared.record import record
 
 HERE = Path(__file__).resolve().parent
 RUN, ANSWERS = HERE / "bugs" / "run.py", HERE / "public_bugs.json"
@@ -38,7 +39,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("releases", metavar="VERSION", nargs="*")
     parser.add_argument("--suite", metavar="FOLDER", type=Path, help="records of verify_mps by release")
-    parser.add_argument("--write", action="store_true", help=f"write {ANSWERS.name}")
+    parser.add_argument("--quick", action="store_true", help="the records are of --quick, not of the default")
+    parser.add_argument("--write", action="store_true", help=f"write {ANSWERS.name}, and the figure of the records")
     given = parser.parse_args()
     answers: Answers = json.loads(ANSWERS.read_text(encoding="utf-8")) if ANSWERS.is_file() else {}
     for release in given.releases:
@@ -65,16 +67,31 @@ def main() -> int:
             )
     print(f"{len(declared())} bugs, {seen} seen on one release and gone in a later one")
     if records:
-        print(
-            f"{found} of {judged} are found by what was run of the suite on {', '.join(sorted(records, key=Version))}"
+        of = ", ".join(
+            f"{at}{' (chosen cases)' * bool(records[at].selection['only'])}" for at in sorted(records, key=Version)
         )
+        print(f"{found} of {judged} are found by what was run of the suite on {of}")
+        if given.write and judged:
+            write_figure(found, judged, given.quick, f"{found} of {judged} public bugs; official wheels {of}; seed 0")
     return 0
 
 
+def write_figure(found: int, judged: int, is_quick: bool, versions: str) -> None:
+    """Put the share that is found into results.json."""
+    record(
+        "releases.quick_found" if is_quick else "releases.found",
+        [round(found / judged, 4)],
+        unit="share",
+        command=f"nox -s benchmark -- public_bugs --suite FOLDER {'--quick ' * is_quick}--write",
+        target=">= 0.75" if is_quick else ">= 0.9",
+        versions=versions,
+    )
+
+
 def declared() -> dict[str, tuple[str, str]]:
-    """Return each bug's title and operators, as cases.py says; it imports torch, and is not imported here."""
-    text = (RUN.parent / "cases.py").read_text(encoding="utf-8")
-    return {number: (title, operators) for number, title, operators in _DECLARED.findall(text)}
+    """Return each bug's title and operators, as the files say that declare them: they import torch, and are read."""
+    texts = [(RUN.parent / name).read_text(encoding="utf-8") for name in ("cases.py", "networks.py")]
+    return {number: (title, operators) for text in texts for number, title, operators in _DECLARED.findall(text)}
 
 
 def run(release: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # LLVM's OpenMP starts no threads in a proc
 
 import torch
 
+import networks  # noqa: F401  (its bugs register themselves)
 from cases import BUGS, Bug
 
 # What a release says itself of an operator that it does not have, or not for mps or that dtype.

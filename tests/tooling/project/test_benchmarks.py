@@ -114,18 +114,24 @@ def test_a_public_bug_is_found_by_a_case_of_it_that_is_wrong_on_the_bad_release_
     bad = small_records.record(
         small_records.case("add:common:1", "failed"),
         small_records.case("cumsum:common:1", "failed"),
-        small_records.case("cumsum:out:2", "known"),
+        small_records.case("cumsum:out:2", "failed"),
         small_records.case("cumsum:out:3", "timeout"),
+        small_records.case("issue-96614", "known").model_copy(update={"issue": ("96614",)}),
     )
     good = small_records.record(
         small_records.case("add:common:1", "passed"),
         small_records.case("cumsum:common:1", "failed"),
         small_records.case("cumsum:out:2", "passed"),
         small_records.case("cumsum:out:3", "passed"),
+        small_records.case("issue-96614", "passed"),
     )
 
-    found = public_bugs.found_by("96614", "cumsum", bad, good)
-    assert found is not None and found.id == "cumsum:out:2"
-    assert public_bugs.found_by("96614", "cumprod", bad, good) is None
-    assert public_bugs.found_by("96614", "cumsum", good, bad) is None
+    def found(*words: str) -> str | None:
+        case = public_bugs.found_by(*words, bad, good)
+        return case and case.id
+
+    assert found("1", "cumsum", "") == found("1", "cumsum:out cumprod", "^off") == "cumsum:out:2"
+    assert found("1", "cumsum", "NaN") is found("1", "cumprod cumsum:common", "") is None
+    assert found("96614", "cumprod", "") == "issue-96614"
+    assert public_bugs.found_by("96614", "cumsum", "", good, bad) is None
     assert public_bugs.bad_and_good({"2.10.0": "right", "2.9.1": "wrong", "2.8.0": "right"}) == ("2.9.1", "2.10.0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 import threading
 import time
@@ -487,15 +488,15 @@ class Estimates:
 
 
 def together(parts: list[Estimate]) -> Estimate:
-    """Return what processes beside each other take: the slowest of them.
+    """Return what processes beside each other take. Each has as much to do: what one alone takes long for is rare.
 
     >>> one = Estimate(cases=10, keys=20, low_seconds=1.0, high_seconds=2.0)
-    >>> together([one, one.model_copy(update={"high_seconds": 3.0})])
-    Estimate(cases=20, keys=40, low_seconds=1.0, high_seconds=3.0)
+    >>> together([one, one, one.model_copy(update={"low_seconds": 60.0, "high_seconds": 90.0})])
+    Estimate(cases=30, keys=60, low_seconds=1.0, high_seconds=2.0)
     """
     return Estimate(
         cases=sum(part.cases for part in parts),
         keys=sum(part.keys for part in parts),
-        low_seconds=max(part.low_seconds for part in parts),
-        high_seconds=max(part.high_seconds for part in parts),
+        low_seconds=statistics.median(part.low_seconds for part in parts),
+        high_seconds=statistics.median(part.high_seconds for part in parts),
     )

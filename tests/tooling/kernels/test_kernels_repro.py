@@ -117,7 +117,7 @@ def test_every_form_of_script_is_short_and_takes_the_old_option(
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setenv("PATH", str(tmp_path))  # nor is mps-build there
 
-    def run(*options: str) -> int | None:
+    def run(*options: str) -> str | int | None:
         monkeypatch.setattr(sys, "argv", ["repro.py", *options])
         with pytest.raises(SystemExit) as ended:
             runpy.run_path(str(tmp_path / "repro.py"), run_name="__main__")

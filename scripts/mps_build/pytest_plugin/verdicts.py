@@ -31,6 +31,13 @@ _LIMITS = tuple(
 )
 _SIMULATION = re.compile(r"software Metal: (?P<words>[^\n]*)")
 _MOST_ISSUES = 4
+# Of an operator's name: which part of it this is, and where. `x << y` dispatches a name of its own.
+_PART = re.compile(r"^(?:native|mps)_|_(?:forward|(?:kernel_)?backward(?:_data)?|kernel)$")
+_OF_PYTHON = {
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+    **{name: f"bitwise_{name}" for name in ("and", "or", "xor")},
+}
 _DEVICE = re.compile(r"\b(?:mps|cpu)(?::0)?\b")
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -134,14 +141,26 @@ def issues_of(operators: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> li
     >>> [len(issues_of([name], [row])) for name in ("aten::bmm", "aten::matmul_backward", "aten::mm")]
     [1, 1, 0]
     """
-    names = {name.removeprefix("aten::").partition(".")[0].strip("_") for name in operators}
+    names = set[str]().union(*map(_names_of, operators))
     found = []
     for row in sorted(rows, key=lambda row: not row.get("operators")):  # those that name operators say more
         words = {word.strip("_") for word in re.findall(r"\w+", str(row["title"]).lower())}
-        patterns = row.get("operators") or ()
-        if any(name in words or any(fnmatchcase(name, str(each)) for each in patterns) for name in names):
+        patterns = [str(each).lstrip("_") for each in row.get("operators") or ()]
+        if any(name in words or any(fnmatchcase(name, each) for each in patterns) for name in names):
             found.append(row)
     return found[:_MOST_ISSUES]
+
+
+def _names_of(operator: str) -> set[str]:
+    """Return how rows may spell an operator that the dispatcher names: theirs are the names that Python calls.
+
+    >>> sorted(_names_of("aten::native_layer_norm_backward")), sorted(_names_of("aten::__ilshift__.Tensor"))
+    (['layer_norm', 'native_layer_norm_backward'], ['bitwise_left_shift'])
+    """
+    name = operator.removeprefix("aten::").partition(".")[0].strip("_")
+    name = _OF_PYTHON.get(name.removeprefix("i"), name)
+    attention = {"attention_plain"} if "dot_product_attention" in name else set()
+    return {name, _PART.sub("", name), *attention}
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:

@@ -224,6 +224,28 @@ def test_a_known_issue_is_named_by_the_operator_that_differs() -> None:
     assert issues_of([], [_ROW]) == []
 
 
+def test_a_row_names_what_python_calls_and_the_dispatcher_a_part_of_it() -> None:
+    """Found with `x << 32` on 2.15.0: it dispatches `aten::__lshift__`, and the row of shifts was not named."""
+    spelled = {
+        "aten::__lshift__.Tensor": "bitwise_*_shift*",
+        "aten::__irshift__.Scalar": "bitwise_*_shift*",
+        "aten::index_put_": "index_put",
+        "aten::native_batch_norm_backward": "batch_norm",
+        "aten::log_sigmoid_forward": "log_sigmoid",
+        "aten::_softmax_backward_data": "softmax",
+        "aten::_prelu_kernel": "prelu",
+        "aten::_scaled_dot_product_attention_math_for_mps": "attention_*",
+        "aten::_upsample_bilinear2d_aa": "_upsample_bilinear2d_aa",
+    }
+
+    def is_named(operator: str, pattern: str) -> bool:
+        return bool(issues_of([operator], [{"id": "1", "title": "", "operators": [pattern]}]))
+
+    assert [name for name, pattern in spelled.items() if not is_named(name, pattern)] == []
+    assert not is_named("aten::index_put_", "index_add") and not is_named("aten::mm", "matmul*")
+    assert not is_named("a_library::softmax", "softmax")  # a library's own
+
+
 def test_what_differs_on_the_cpu_too_or_in_another_way_is_not_called_news() -> None:
     mps = Run("E  AssertionError: 3 mismatched on mps:0")
 

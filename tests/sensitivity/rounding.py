@@ -159,6 +159,9 @@ class ChoosesOtherwise(TorchDispatchMode):
         if name == "aten::max_pool3d_with_indices" and func._overloadname == "default":
             values, found = func(args[0].double().contiguous(), *args[1:], **kwargs or {})
             return values.to(args[0].dtype), found
+        if name == "aten::sigmoid_" and args[0].is_complex():
+            low, high = (one.exp() for one in (args[0], -args[0]))
+            return args[0].copy_(torch.where(args[0].real < 0, low / (1 + low), 1 / (1 + high)))
         if name == "aten::sum" and (kwargs or {}).get("dtype") == torch.int64 and not _is_whole(args[0].dtype):
             args = (args[0].masked_fill(~args[0].isfinite(), 0), *args[1:])
         answer = func(*args, **kwargs or {})

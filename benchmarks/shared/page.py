@@ -63,6 +63,8 @@ MEANINGS: Mapping[str, str] = {
     "rebuild.one_file_s": "`--editable`: from saving one .cpp to the process that has imported it",
     "rebuild.wheel_ratio": "an edit of one .cpp packed into a finished wheel, over `python -m build` doing the same",
     "rebuild.wheel_s": "from saving one .cpp to the finished wheel",
+    "releases.found": "public bugs that the default suite finds on a release that has them, and not on a later one",
+    "releases.quick_found": "the same, found by `--quick`",
     "rehearsal.edit_cpu_s": "from an edit of one `.mm` to the next whole wheel, compared again",
     "rehearsal.mm_files": "Objective-C++ files of 2.6.0 inside the wheel that Linux builds",
     "rehearsal.registrations_equal": "operators registered for MPS in it and in the official wheel",

@@ -151,15 +151,17 @@ def issues_of(operators: Iterable[str], rows: Iterable[Mapping[str, Any]], said:
     """
     names = set[str]().union(*map(_names_of, operators))
 
-    def speaks(row: Mapping[str, Any]) -> bool:
-        patterns = [str(each).lstrip("_") for each in row.get("operators") or ()]
-        if "*" in patterns and (says := row.get("says")) and re.search(says, said):
-            return True
-        words = {word.strip("_") for word in re.findall(r"\w+", str(row["title"]).lower())} - _ENGLISH
-        return any(name in words or any(each != "*" and fnmatchcase(name, each) for each in patterns) for name in names)
+    def says_so(row: Mapping[str, Any]) -> bool:
+        return "*" in (row.get("operators") or ()) and re.search(row.get("says") or r"(?!)", said) is not None
 
-    # Those that name operators say more.
-    return [row for row in sorted(rows, key=lambda row: not row.get("operators")) if speaks(row)][:_MOST_ISSUES]
+    def names_one(row: Mapping[str, Any]) -> bool:
+        words = {word.strip("_") for word in re.findall(r"\w+", str(row["title"]).lower())} - _ENGLISH
+        patterns = [str(each).lstrip("_") for each in row.get("operators") or () if each != "*"]
+        return any(name in words or any(fnmatchcase(name, each) for each in patterns) for name in names)
+
+    # Those that name operators say more than a title.
+    found = [row for row in sorted(rows, key=lambda row: not row.get("operators")) if says_so(row) or names_one(row)]
+    return sorted(found, key=lambda row: not says_so(row))[:_MOST_ISSUES]
 
 
 def _names_of(operator: str) -> set[str]:

@@ -246,6 +246,39 @@ def test_a_row_names_what_python_calls_and_the_dispatcher_a_part_of_it() -> None
     assert not is_named("a_library::softmax", "softmax")  # a library's own
 
 
+def test_a_row_of_all_operators_is_known_by_what_the_test_says() -> None:
+    """Found on 2.6.0: a row of empty tensors, of all operators, made known of all that was new."""
+    row = {
+        "id": "1",
+        "title": "an operator refuses a tensor",
+        "operators": ["*"],
+        "says": "Placeholder tensor is empty",
+    }
+    where = {"id": "2", "title": "where all of them are written", "operators": ["gather"]}
+    other = Run(None, differ={"aten::where": "differs by 1", "a_library::gate": "differs by 1"})
+
+    def kind(said: str) -> str:
+        return judged("t", Run(f"E  RuntimeError: {said}"), Run(None), other, [row, where]).kind
+
+    assert [kind("not close"), kind("Placeholder tensor is empty!")] == ["new", "known"]
+
+
+@pytest.mark.parametrize(
+    ("why", "kind"),
+    [
+        ("Convolution3D is not supported on MPS", "limit"),
+        ("Trying to convert Float8_e4m3fn to the MPS backend but there is no mapping for it.", "limit"),
+        ("[srcBuf length] > 0 INTERNAL ASSERT FAILED", "new"),
+        ("Placeholder storage has not been allocated on MPS device!", "new"),
+    ],
+)
+def test_an_operator_that_fails_on_mps_alone_is_a_limit_only_if_it_says_so(why: str, kind: Kind) -> None:
+    verdict = judged("t", Run("E  AssertionError: None"), Run(None), Run(None, absent={"aten::f": why}), [])
+
+    assert verdict.kind == kind
+    assert kind == "limit" or verdict.reason == f"aten::f refuses what the CPU answers: {why}"
+
+
 def test_what_differs_on_the_cpu_too_or_in_another_way_is_not_called_news() -> None:
     mps = Run("E  AssertionError: 3 mismatched on mps:0")
 

@@ -1,14 +1,15 @@
 """Public bugs of PyTorch on MPS, in which official releases they are, and whether the suite finds them.
 
-    nox -s benchmark -- public_bugs [VERSION ...] [--suite FOLDER] [--write]
+    nox -s benchmark -- public_bugs [VERSION ...] [--suite FOLDER [--quick]] [--write]
 
-Each bug of bugs/cases.py is run over each official macOS wheel on Linux, by its own few lines: a minute a release.
+Each bug of bugs/ is run over each official macOS wheel on Linux, by its own few lines: a minute a release.
 `--write` merges the answers into public_bugs.json. A bug counts once it was seen on one release and is gone in a later
 one: it is PyTorch's own then, in host code or kernels, and can be seen here.
 
 `--suite FOLDER` has a record of verify_mps for each release: the `folder` in the JSON of `verify_mps --releases A,B
---simulated --quick`. A bug is found if a case of its operators, or of its issue, is wrong on the last release that has
-it and right on the first that has not; that another bug of the same operator made it wrong is not excluded.
+--simulated --quick`. A bug is found if a case is wrong on a release that has it and right on a later one that has not,
+of those that have a record: a drawn case of its operators whose words are such as it gives, or the regression of its
+issue, which is counted apart. The words are printed, to be judged.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mps_build.common.files import write_whole
-from mps_build.common.records.device_record import FAILED, Record, load_record
+from mps_build.common.records.device_record import FAILED, Case, Record, load_record
 from packaging.version import Version
+from shared.record import record
 
 HERE = Path(__file__).resolve().parent
 RUN, ANSWERS = HERE / "bugs" / "run.py", HERE / "public_bugs.json"
-_DECLARED = re.compile(r'^@bug\((\d+), "([^"]*)", "([^"]*)"\)$', re.MULTILINE)
+_TEXT = r'"([^"]*)"'
+_DECLARED = re.compile(rf"^@bug\(\s*(\d+),\s*{_TEXT},\s*{_TEXT}(?:,\s*{_TEXT})?,?\s*\)$", re.MULTILINE)
 Answers = dict[str, dict[str, str]]
 
 
@@ -37,7 +40,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("releases", metavar="VERSION", nargs="*")
     parser.add_argument("--suite", metavar="FOLDER", type=Path, help="records of verify_mps by release")
-    parser.add_argument("--write", action="store_true", help=f"write {ANSWERS.name}")
+    parser.add_argument("--quick", action="store_true", help="the records are of --quick, not of the default")
+    parser.add_argument("--write", action="store_true", help=f"write {ANSWERS.name}, and the figure of the records")
     given = parser.parse_args()
     answers: Answers = json.loads(ANSWERS.read_text(encoding="utf-8")) if ANSWERS.is_file() else {}
     for release in given.releases:
@@ -48,30 +52,53 @@ def main() -> int:
             number: dict(sorted(answers[number].items(), key=lambda each: Version(each[0]))) for number in answers
         }
         write_whole(ANSWERS, json.dumps(dict(sorted(ordered.items(), key=lambda each: int(each[0]))), indent=1) + "\n")
-    seen, judged, found = 0, 0, 0
-    for number, (title, operators) in declared().items():
+    records = {path.parent.name: load_record(path) for path in given.suite.glob("*/record.json")} if given.suite else {}
+    seen, judged, found, own = 0, 0, 0, 0
+    for number, (title, operators, says) in declared().items():
         words = answers.get(number, {})
         pair = bad_and_good(words)
-        line = f"{number:>7}  {title}: " + (f"wrong in {pair[0]}, gone in {pair[1]}" if pair else said(words))
-        if pair is not None:
-            seen += 1
-        paths = [given.suite / at / "record.json" for at in pair] if pair and given.suite else []
-        if paths and all(path.is_file() for path in paths):
-            bad, good = map(load_record, paths)
-            case = found_by(number, operators, bad, good)
+        print(f"{number:>7}  {title}: " + (f"wrong in {pair[0]}, gone in {pair[1]}" if pair else said(words)))
+        seen += pair is not None
+        if tried := bad_and_good({at: word for at, word in words.items() if at in records}):
+            bad, good = (records[at] for at in tried)
+            case = found_by(number, operators, says, bad, good)
             judged, found = judged + 1, found + (case is not None)
-            line += f"; found by {case}" if case else "; MISSED"
-        print(line)
+            own += case is not None and number in case.issue
+            print(
+                f"         {tried[0]}: " + (f"found by {case.id}: {(case.reason or '')[:150]!r}" if case else "MISSED")
+            )
     print(f"{len(declared())} bugs, {seen} seen on one release and gone in a later one")
-    if given.suite:
-        print(f"{found} of the {judged} whose two releases have a record are found by what was run of the suite")
+    if records:
+        of = ", ".join(
+            f"{at}{' (chosen cases)' * bool(records[at].selection['only'])}" for at in sorted(records, key=Version)
+        )
+        print(f"{found} of {judged} are found by what was run of the suite on {of}; {own} by a regression of their own")
+        if given.write and judged:
+            write_figure(
+                found,
+                judged,
+                given.quick,
+                f"{found} of {judged} public bugs, {own} by a regression of their own; official wheels {of}; seed 0",
+            )
     return 0
 
 
-def declared() -> dict[str, tuple[str, str]]:
-    """Return each bug's title and operators, as cases.py says; it imports torch, and is not imported here."""
-    text = (RUN.parent / "cases.py").read_text(encoding="utf-8")
-    return {number: (title, operators) for number, title, operators in _DECLARED.findall(text)}
+def write_figure(found: int, judged: int, is_quick: bool, versions: str) -> None:
+    """Put the share that is found into results.json."""
+    record(
+        "releases.quick_found" if is_quick else "releases.found",
+        [round(found / judged, 4)],
+        unit="share",
+        command=f"nox -s benchmark -- public_bugs --suite FOLDER {'--quick ' * is_quick}--write",
+        target=">= 0.75" if is_quick else ">= 0.9",
+        versions=versions,
+    )
+
+
+def declared() -> dict[str, tuple[str, str, str]]:
+    """Return each bug's title, operators and look, as its file says: it imports torch, and is only read."""
+    texts = [(RUN.parent / name).read_text(encoding="utf-8") for name in ("cases.py", "networks.py")]
+    return {number: tuple(rest) for text in texts for number, *rest in _DECLARED.findall(text)}
 
 
 def run(release: str) -> dict[str, str]:
@@ -107,14 +134,20 @@ def said(words: Mapping[str, str]) -> str:
     return f"wrong in {max(bad, key=Version)} still" if bad else ("not seen" if words else "not run")
 
 
-def found_by(number: str, operators: str, bad: Record, good: Record) -> str | None:
-    """Return the first case that is wrong on the bad release and right on the good one, if it is of the bug."""
+def found_by(number: str, operators: str, says: str, bad: Record, good: Record) -> Case | None:
+    """Return a case that is wrong on the bad release and right on the good one, if it is of the bug.
+
+    A drawn one of its operators, whose words look as `says`; else a regression, which was written for this issue.
+    """
     right = {case.id for case in good.cases if case.outcome in ("passed", "unexpected_pass")}
-    for case in bad.cases:
-        of_it = number in case.issue or any(fnmatchcase(case.id, f"{name}:*") for name in operators.split())
-        if of_it and case.id in right and case.outcome in (*FAILED, "known") and case.outcome != "timeout":
-            return case.id
-    return None
+    wrong = [case for case in bad.cases if case.outcome in (*FAILED, "known") and case.outcome != "timeout"]
+    found = [case for case in wrong if case.id in right]
+    drawn = [case for case in found if _fits(case.id, operators) and re.search(says, case.reason or "")]
+    return next(iter((*drawn, *(case for case in found if number in case.issue))), None)
+
+
+def _fits(name: str, patterns: str) -> bool:
+    return any(fnmatchcase(name, each) or fnmatchcase(name, f"{each}:*") for each in patterns.split())
 
 
 if __name__ == "__main__":

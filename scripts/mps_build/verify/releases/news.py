@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +16,11 @@ from mps_build.kernels.report.difference import Difference
 from mps_build.simulation.official.inventory import Lacking
 
 from ..reports.side_by_side import Change, Comparison, compare_records, tables
-from .table import fails_below
+from .table import fails_below, short
 
 Part = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 _SHOWN = 40
+_UNBROKEN = re.compile(r"\w{36}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +79,9 @@ class News:
     def parts(self) -> list[Part]:
         """Return title, columns and rows of each part that holds anything."""
         # Times of an emulator say nothing, nor does what rounding another compiler's code has.
-        wrong = replace(self.cases, newly_failing=self.newly_wrong, error_growth=(), slower=())
-        ours = [
-            (change.id, change.reason or "") for change in self.cases.newly_failing if change not in self.newly_wrong
-        ]
+        newly_wrong, newly_right = map(_published, (self.newly_wrong, self.cases.newly_passing))
+        shown = replace(self.cases, newly_failing=newly_wrong, newly_passing=newly_right, error_growth=(), slower=())
+        ours = [change for change in self.cases.newly_failing if change not in self.newly_wrong]
         moved = [(WORDS[before], WORDS[after], *rest) for before, after, *rest in transitions(self.registrations)]
         families = [
             (each.name, *(str(number or "") for number in (each.changed, each.new, each.gone)))
@@ -96,8 +97,12 @@ class News:
             for name in names
         ]
         parts: list[Part] = [
-            *tables(wrong),
-            ("Newly failing by a fault of ours: nothing follows", ("case", "what"), ours),
+            *tables(shown),
+            (
+                "Newly failing by a fault of ours: nothing follows",
+                ("case", "what"),
+                [(change.id, change.reason or "") for change in _published(ours)],
+            ),
             ("Operators that MPS runs in another way", ("from", "to", "overloads", "which"), moved),
             ("Each of them", ("operator", "why"), [(each.name, each.reason) for each in self.registrations]),
             ("Metal kernels by family", ("family", "changed", "new", "gone"), families),
@@ -134,9 +139,20 @@ def html(news: News, *, command: str) -> str:
     body = f'<p class="statement">{in_html(news.statement)}</p><h1>{in_html(_title(news))}</h1>'
     body += f"<p>{in_html(news.summary)}.</p>"
     for title, columns, rows in news.parts():
-        lines = ["<tr>" + "".join(f"<td>{in_html(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+        lines = [f"<tr>{''.join(map(_td, row))}</tr>" for row in rows]
         body += page.section(title, page.table(columns, lines))
     return page.whole_page(_title(news), body, footer=f"Made by {command}")
+
+
+def _td(cell: str) -> str:
+    """Return a cell; a hash, and a name as long as one, may break where it must."""
+    text = in_html(cell)
+    return f"<td><code>{text}</code></td>" if _UNBROKEN.search(cell) else f"<td>{text}</td>"
+
+
+def _published(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Return changes whose words name no folder of this machine."""
+    return tuple(replace(change, reason=short(change.reason)) for change in changes)
 
 
 def _title(news: News) -> str:

@@ -246,7 +246,7 @@ def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue])
     )
     for word, those in found:
         if those:
-            return Cell(word=word, case=those[0].id, reason=_short(those[0].reason))
+            return Cell(word=word, case=those[0].id, reason=short(those[0].reason))
     return Cell()
 
 
@@ -254,7 +254,7 @@ def _is_ours(case: Case, limits: Sequence[Issue]) -> bool:
     return fails_below(case) or any(speaks_of(row, case) for row in limits)
 
 
-def _short(reason: str | None) -> str | None:
+def short(reason: str | None) -> str | None:
     """Return a reason in a line, its files without their folders: a table is published."""
     return _FOLDERS.sub("", " ".join(reason.split()))[:200] if reason else None
 

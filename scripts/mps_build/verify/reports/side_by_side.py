@@ -22,7 +22,10 @@ _WRONG = frozenset({*FAILED, "known"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One case that differs; `before` and `after` are what is compared (an outcome, a share of the bound, seconds)."""
+    """One case that differs.
+
+    `before` and `after`: what is compared (an outcome, a share of the bound, seconds). `reason`: what is or was wrong.
+    """
 
     id: str
     before: str
@@ -88,7 +91,7 @@ def _by_id(cases: Sequence[Case]) -> dict[str, Case]:
 
 
 def _outcomes(old: Case, new: Case) -> Change:
-    return Change(id=new.id, before=old.outcome, after=new.outcome, reason=new.reason)
+    return Change(id=new.id, before=old.outcome, after=new.outcome, reason=new.reason or old.reason)
 
 
 def circumstances(

@@ -20,7 +20,7 @@ from mps_build.kernels.report.difference import Difference, Family
 from mps_build.simulation.official.inventory import Lacking
 from mps_build.verify import VerifyRequest
 from mps_build.verify.releases import sweep
-from mps_build.verify.releases.news import News, news_of
+from mps_build.verify.releases.news import News, html, news_of
 from mps_build.verify.releases.table import SLOW, Run
 from small_records import case, record
 
@@ -335,6 +335,21 @@ def test_a_case_that_fails_by_a_fault_of_ours_is_not_newly_wrong() -> None:
     assert [change.id for change in news.newly_wrong] == ["3"]
     titles = {title: [row[0] for row in rows] for title, _, rows in news.parts()}
     assert titles["Newly failing by a fault of ours: nothing follows"] == ["0", "1", "2"]
+
+
+def test_what_is_right_again_says_what_was_wrong_and_no_folder_of_this_machine_and_a_hash_may_break() -> None:
+    broken = case("a", "failed").model_copy(
+        update={"reason": "RuntimeError: /home/me/cache/kernel.so cannot be loaded"}
+    )
+    before = record(broken)
+    after = record(case("a", "passed"))
+    after = after.model_copy(update={"torch": after.torch.model_copy(update={"commit": "c0ffee" * 7})})
+
+    news = news_of(before, after, registrations=(), kernels=Difference(), lacking=LACKING)
+
+    rows = {title: rows for title, _, rows in news.parts()}
+    assert rows["Newly passing"] == [("a", "failed", "passed", "RuntimeError: kernel.so cannot be loaded")]
+    assert f"<td><code>{'c0ffee' * 7}</code></td>" in html(news, command="c")
 
 
 @pytest.mark.usefixtures("wheels")

@@ -25,7 +25,7 @@ def test_new_failures_and_new_passes_are_named() -> None:
         ("a", "passed", "crashed"),
         ("e", "skipped", "failed"),
     ]
-    assert [change.id for change in found.newly_passing] == ["b", "c"]
+    assert [(change.id, change.reason) for change in found.newly_passing] == [("b", "off"), ("c", None)]
 
 
 def test_what_one_record_did_not_run_is_no_change() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +42,8 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--done", default="", metavar="FILE.json", help="without the cases of this list of ids")
     group.addoption("--skip-ids", action="append", default=[], metavar="ID,...", help="without these cases")
     group.addoption("--shard", default="", metavar="I/N", help="only this part of the cases, 0/N to N-1/N")
-    group.addoption(
-        "--inject", "--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run"
-    )
+    group.addoption("--inject", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run")
+    group.addoption("--plant", dest="inject", default="", help=argparse.SUPPRESS)
     group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
     group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
     group.addoption("--seed", type=int, default=0, help="seed of the host's data")
@@ -98,6 +99,8 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
 
 
 def pytest_configure(config: Any) -> None:
+    if any(word.partition("=")[0] == "--plant" for word in config.invocation_params.args):
+        print("note: --plant is now --inject; the old name goes with the next release", file=sys.stderr)
     try:
         config.device_run = Session(config.getoption)
         config.pluginmanager.register(_Imports(config.device_run.log))

@@ -130,6 +130,10 @@ def _is_whole(value: torch.Tensor) -> torch.Tensor:
     return (value == value.round()) | ~torch.isfinite(value)
 
 
+def _is_whole(dtype: torch.dtype) -> bool:
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
 class ChoosesOtherwise(TorchDispatchMode):
     """A healthy device that decides otherwise what operators leave open.
 
@@ -148,6 +152,18 @@ class ChoosesOtherwise(TorchDispatchMode):
             line = dim if name == "aten::scatter" else 0
             if index.dim() and source.dim() and source.shape == index.shape:
                 return func(x, dim, index.flip(line), source.flip(dim), **kwargs or {})
+        if name == "aten::median" and func._overloadname == "dim" and args[0].dim():
+            values, _ = func(args[0], args[1], True)
+            first = ((args[0] == values) | (args[0] != args[0])).int().argmax(args[1], keepdim=True)
+            return (values, first) if args[2:] == (True,) else (values.squeeze(args[1]), first.squeeze(args[1]))
+        if name == "aten::max_pool3d_with_indices" and func._overloadname == "default":
+            values, found = func(args[0].double().contiguous(), *args[1:], **kwargs or {})
+            return values.to(args[0].dtype), found
+        if name == "aten::sigmoid_" and args[0].is_complex():
+            low, high = (one.exp() for one in (args[0], -args[0]))
+            return args[0].copy_(torch.where(args[0].real < 0, low / (1 + low), 1 / (1 + high)))
+        if name == "aten::sum" and (kwargs or {}).get("dtype") == torch.int64 and not _is_whole(args[0].dtype):
+            args = (args[0].masked_fill(~args[0].isfinite(), 0), *args[1:])
         answer = func(*args, **kwargs or {})
         if name == "aten::_to_copy" and _is_computed(args[0]) and not answer.is_floating_point():
             return answer.masked_fill(~args[0].isfinite(), 0) if answer.dtype != torch.bool else answer

@@ -51,7 +51,7 @@ def test_there_is_a_row_for_each_size_and_direction_and_one_for_the_batch() -> N
 
 
 def _machine(monkeypatch: pytest.MonkeyPatch, bytes_of: Any) -> dict[str, Any]:
-    monkeypatch.setattr(memory, "_queried", lambda device, batch, side, seconds: bytes_of(device, batch))
+    monkeypatch.setattr(memory, "_tried", lambda device, batch, side, seconds: bytes_of(device, batch))
     return memory.largest_batches("mps", quick=False)
 
 

@@ -27,10 +27,20 @@ _LIMITS = tuple(
         (r"(?:only supported|only implemented|not implemented|not (?:yet )?supported|unsupported)", r"\bMPS\b"),
         (r"(?:float64|double|complex128|ComplexDouble)", r"\bMPS\b", r"(?:not support|cannot|unsupported)"),
         (r"(?:cannot convert|can't convert)", r"\bMPS\b", r"(?:float64|complex128)"),
+        (r"\bMPS\b", r"(?:unsupported|no mapping for)"),
     )
 )
 _SIMULATION = re.compile(r"software Metal: (?P<words>[^\n]*)")
 _MOST_ISSUES = 4
+# Operators whose names are words of any title.
+_ENGLISH = {"all", "any", "full", "range", "real", "size", "where"}
+# Of an operator's name: which part of it this is, and where. `x << y` dispatches a name of its own.
+_PART = re.compile(r"^(?:native|mps)_|_(?:forward|(?:kernel_)?backward(?:_data)?|kernel)$")
+_OF_PYTHON = {
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+    **{name: f"bitwise_{name}" for name in ("and", "or", "xor")},
+}
 _DEVICE = re.compile(r"\b(?:mps|cpu)(?::0)?\b")
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -111,6 +121,9 @@ def judged(test: str, mps: Run, cpu: Run | None, operators: Run | None, rows: Se
         return Verdict(test, "limit", limit)
     differ = dict(operators.differ) if operators else {}
     absent = dict(operators.absent) if operators else {}
+    for name, why in list(absent.items()):
+        if limit_of(why) is None:  # a refusal of what mps has is no limit
+            differ[name] = f"refuses what the CPU answers: {absent.pop(name)}"
     if absent and not differ and operators and operators.failed is None:
         return Verdict(test, "limit", "; ".join(f"{name}: {why}" for name, why in absent.items()))
     names = "; ".join(f"{name} {why}" for name, why in differ.items())
@@ -119,7 +132,7 @@ def judged(test: str, mps: Run, cpu: Run | None, operators: Run | None, rows: Se
             test, "undecided", f"on mps {_last(said)}; as the CPU {_last((cpu.failed if cpu else '') or '')}"
         )
     others = list(operators.unknown) if operators else []
-    issues = tuple(issues_of(differ or others, rows))
+    issues = tuple(issues_of(differ or others, rows, said))
     if found := _SIMULATION.search(said):
         names = names or f"refused by the software Metal: {found['words']}"
     unknown = f" (not compared: {', '.join(others)})" if others else ""
@@ -127,21 +140,40 @@ def judged(test: str, mps: Run, cpu: Run | None, operators: Run | None, rows: Se
     return Verdict(test, "known" if issues else "new", reason, issues)
 
 
-def issues_of(operators: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def issues_of(operators: Iterable[str], rows: Iterable[Mapping[str, Any]], said: str = "") -> list[Mapping[str, Any]]:
     """Return the known issues that speak of one of the operators, by their `operators` or the words of their title.
+
+    A row of all operators (`*`) names none: it is one only if what it says stands in what the test says, `said`.
 
     >>> row = {"id": "1", "title": "bmm, baddbmm of an inner size of 32767", "operators": ["matmul*"]}
     >>> [len(issues_of([name], [row])) for name in ("aten::bmm", "aten::matmul_backward", "aten::mm")]
     [1, 1, 0]
     """
-    names = {name.removeprefix("aten::").partition(".")[0].strip("_") for name in operators}
-    found = []
-    for row in sorted(rows, key=lambda row: not row.get("operators")):  # those that name operators say more
-        words = {word.strip("_") for word in re.findall(r"\w+", str(row["title"]).lower())}
-        patterns = row.get("operators") or ()
-        if any(name in words or any(fnmatchcase(name, str(each)) for each in patterns) for name in names):
-            found.append(row)
-    return found[:_MOST_ISSUES]
+    names = set[str]().union(*map(_names_of, operators))
+
+    def says_so(row: Mapping[str, Any]) -> bool:
+        return "*" in (row.get("operators") or ()) and re.search(row.get("says") or r"(?!)", said) is not None
+
+    def names_one(row: Mapping[str, Any]) -> bool:
+        words = {word.strip("_") for word in re.findall(r"\w+", str(row["title"]).lower())} - _ENGLISH
+        patterns = [str(each).lstrip("_") for each in row.get("operators") or () if each != "*"]
+        return any(name in words or any(fnmatchcase(name, each) for each in patterns) for name in names)
+
+    # Those that name operators say more than a title.
+    found = [row for row in sorted(rows, key=lambda row: not row.get("operators")) if says_so(row) or names_one(row)]
+    return sorted(found, key=lambda row: not says_so(row))[:_MOST_ISSUES]
+
+
+def _names_of(operator: str) -> set[str]:
+    """Return how rows may spell an operator that the dispatcher names: theirs are the names that Python calls.
+
+    >>> sorted(_names_of("aten::native_layer_norm_backward")), sorted(_names_of("aten::__ilshift__.Tensor"))
+    (['layer_norm', 'native_layer_norm_backward'], ['bitwise_left_shift'])
+    """
+    name = operator.removeprefix("aten::").partition(".")[0].strip("_")
+    name = _OF_PYTHON.get(name.removeprefix("i"), name)
+    attention = {"attention_plain"} if "dot_product_attention" in name else set()
+    return {name, _PART.sub("", name), *attention}
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:

@@ -53,6 +53,12 @@ RULES: dict[str, Callable[[Any], bool]] = {
         and call.levels["@values"] in ("special", "inf", "single_inf")
         and call.levels["interpolation"] not in ("lower", "higher", "nearest")
     ),
+    # 2.13.0, as float32 and half precision (MaxPoolKernel.cpp): the place is one of the first plane.
+    "the CPU's max_pool3d of channels last answers a place beside a window of -infinity": lambda call: (
+        call.operator.name == "max_pool3d_with_indices"
+        and call.levels["@layout0"] == "channels_last"
+        and call.levels["@values"] in _NOT_FINITE
+    ),
     "among equal numbers an operator chooses whose gradient it is": lambda call: (
         call.levels["@form"] == "grad"
         and call.operator.name.startswith(_CHOOSING)

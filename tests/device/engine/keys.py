@@ -52,6 +52,10 @@ class Dispatched:
         found = self
 
         class Mode(TorchDispatchMode):
+            @classmethod
+            def _should_skip_dynamo(cls) -> bool:
+                return False  # else the first call imports all of torch.compile: 5 s of each process of --quick
+
             def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 answer = func(*args, **(kwargs or {}))
                 found.take(func, args, kwargs or {})

@@ -191,7 +191,10 @@ def _is_among(got: Any, others: list[Any]) -> bool:
     high = torch.maximum(high, torch.where(every == math.inf, every, -math.inf).max(0)[0])
     broader = _BROADER if floating else 0.0
     # Where all are one infinity, inf - inf is NaN: there is no slack.
-    slack = (broader * (high - low) + _ROUNDINGS * eps * torch.maximum(low.abs(), high.abs())).nan_to_num(0.0)
+    size = torch.maximum(low.abs(), high.abs())
+    size = size.amax(-1, keepdim=True) if got.dtype.is_complex else size  # the smaller part is rounded as the larger
+    slack = (broader * (high - low) + _ROUNDINGS * eps * size).nan_to_num(0.0)
+    slack = slack + (torch.finfo(got.dtype).tiny if floating else 0.0)  # 1 / (1 + exp(89)) is 0, as exp(89) is infinite
     within = (value >= low - slack) & (value <= high + slack) & ~all_
     return bool((within | (some & ~all_) | (value.isnan() & all_) | is_open).all())  # some, not all: a singular point
 

@@ -208,6 +208,6 @@ def _an_optimiser_is_made_under_a_default_device(bench: Any) -> None:
             parameter.square().sum().backward()
             optimiser.step()
         finally:
-            torch.set_default_device("cpu")
+            torch.set_default_device(None)  # with "cpu", what comes after would get it
         moved = parameter.detach().cpu()
     assert float((moved - (host - 0.1 * host.sign())).abs().max()) < 1e-4, "Adam's first step is the gradient's sign"

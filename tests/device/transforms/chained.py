@@ -56,5 +56,8 @@ class _Chained(Transformation):
         operands, args = operands_of(call.row, run, [produce(moved[0]), *moved[1:]])
         return flatten(target(call.operator, call.row)(*operands, **args))
 
+    def chosen_from(self, call: Call, run: Any) -> list[Any]:
+        return super().chosen_from(call.changed(layout0="dense"), run)
+
 
 transformation = _Chained()

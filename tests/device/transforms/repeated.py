@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.description import Operator
+from engine.description import Operator, undefined
 from engine.reference import Truth
 from engine.transformation import Call, Factor, Transformation
 
@@ -37,8 +37,9 @@ def _other(call: Call) -> Call:
         ("@layout0", "@layout1", "@layout2") if turn == "layout" else (f"@{turn}" if turn == "dtype" else turn,)
     ):
         if name in every:
-            place = (every[name].index(call.levels[name]) + 1) % len(every[name])
-            call = call.with_level(name, every[name][place])
+            place, levels = every[name].index(call.levels[name]), every[name]
+            others = (call.with_level(name, one) for one in (*levels[place + 1 :], *levels[:place]))
+            call = next((one for one in others if not undefined(one.row)), call)
     return call
 
 

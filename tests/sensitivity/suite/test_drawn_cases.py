@@ -311,6 +311,21 @@ def test_what_an_operator_leaves_open_is_not_called_wrong(kind: str) -> None:
     assert "wrong" not in found
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "median:chained:11000003",
+        "sum:repeated:10000002",
+        "max_pool3d_with_indices:special:11000003",
+        "sigmoid:inplace:13000001",
+    ],
+)
+def test_what_the_cpu_alone_decided_is_not_called_wrong(text: str) -> None:
+    """As on an H200: places among equals behind a producer, infinity as a whole number in the call between, a place
+    that the CPU answers beside the window, a complex number past the range or nearly 0."""
+    assert _verdict(text, ChoosesOtherwise) == "right"
+
+
 def test_what_ends_the_process_of_the_cpu_is_not_called() -> None:
     # Without the rule the first is a damaged heap, the second a division by zero.
     assert [_verdict(f"weight_norm:refusal:{seed}") for seed in (2000002, 4000001)] == ["refused", "refused"]

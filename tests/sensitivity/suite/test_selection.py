@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 import operators
 from engine.cases import Cases
+from engine.runs import Bench
 from engine.selection import Selection, Shard, load_done, quick_cases
+from engine.states import run_case
 from suite_in_process import Suite
 
 
@@ -109,3 +112,11 @@ def test_what_is_described_is_listed_with_its_file() -> None:
     assert "operators/searching.py: Counting and searching: histograms, buckets, membership." in lines
     listed = [name for line in lines if line[0] == " " for name in line.strip().rstrip(",").split(", ")]
     assert sorted(listed) == sorted(operators.described())
+
+
+def test_a_case_takes_back_the_default_device_that_it_set() -> None:
+    """With "cpu" left behind, random-out-choices failed on mps in whole runs, and passed by itself."""
+    case = next(one for one in Suite(["regressions"]).cases if one.id == "issue-149184")
+    run_case(case, Bench(torch.device("cpu")))
+
+    assert torch.utils._device.CURRENT_DEVICE is None

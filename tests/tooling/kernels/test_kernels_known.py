@@ -9,6 +9,7 @@ import pytest
 from mps_build.kernels.execution import verify_all
 from mps_build.kernels.judge import known
 from packaging.specifiers import SpecifierSet
+from rows import for_each
 from shared import kernel_faults
 
 ROOT = Path(__file__).parents[3]
@@ -35,6 +36,12 @@ def test_a_wrong_value_is_only_known_where_its_row_says_so(row: known.KnownIssue
     if row.link.startswith("docs/"):
         page, _, anchor = row.link.partition("#")
         assert f'id="{anchor}"' in (ROOT / page).read_text(encoding="utf-8")
+
+
+@for_each((row for row in known.load_known() if row.is_of(known.NEWEST)), name=lambda row: str(row.id))
+def test_each_row_of_the_newest_release_has_the_call_that_reaches_it(row: known.KnownIssue) -> None:
+    compile(row.call, row.id, "eval")
+    assert "torch.tensor" in row.call or "torch.ones" in row.call or "torch.arange" in row.call
 
 
 def test_what_the_judge_did_not_explain_is_a_finding() -> None:

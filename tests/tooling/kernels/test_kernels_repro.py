@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -102,14 +103,31 @@ def test_a_script_that_asks_torch_has_four_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reference", [{}, {"form": "expression", "name": "remainder"}])
-def test_every_form_of_script_has_at_most_eighty_lines(reference: dict[str, Any]) -> None:
+def test_every_form_of_script_is_short_and_takes_the_old_option(
+    reference: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = {**reference, "expression": "torch.remainder(x, y)", "types": {"x": "float32", "y": "float32"}}
     row = {"name": "remainder_dense_float_float", "outcome": "wrong", "inputs": {"x": "1e3", "y": "-inf"}}
     script = render_script(_document({**row, "reference": said}), {**row, "reference": said})
 
     assert ("EXPRESSION" in script) == bool(reference)
     assert 15 <= len(script.splitlines()) <= 80
-    compile(script, "repro.py", "exec")
+
+    (tmp_path / "repro.py").write_text(script)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setenv("PATH", str(tmp_path))  # nor is mps-build there
+
+    def run(*options: str) -> str | int | None:
+        monkeypatch.setattr(sys, "argv", ["repro.py", *options])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(tmp_path / "repro.py"), run_name="__main__")
+        return ended.value.code
+
+    assert run("--help") == 0
+    helped = capsys.readouterr().out
+    assert ("--inject" in helped, "--plant" in helped) == (True, False)
+    assert run("--plant", "nowhere.py:Wrong") == (3 if reference else 2)
+    assert "note: --plant is now --inject" in capsys.readouterr().err
 
 
 def test_a_finding_of_large_tensors_is_found_again_with_large_tensors() -> None:

@@ -224,6 +224,61 @@ def test_a_known_issue_is_named_by_the_operator_that_differs() -> None:
     assert issues_of([], [_ROW]) == []
 
 
+def test_a_row_names_what_python_calls_and_the_dispatcher_a_part_of_it() -> None:
+    """Found with `x << 32` on 2.15.0: it dispatches `aten::__lshift__`, and the row of shifts was not named."""
+    spelled = {
+        "aten::__lshift__.Tensor": "bitwise_*_shift*",
+        "aten::__irshift__.Scalar": "bitwise_*_shift*",
+        "aten::index_put_": "index_put",
+        "aten::native_batch_norm_backward": "batch_norm",
+        "aten::log_sigmoid_forward": "log_sigmoid",
+        "aten::_softmax_backward_data": "softmax",
+        "aten::_prelu_kernel": "prelu",
+        "aten::_scaled_dot_product_attention_math_for_mps": "attention_*",
+        "aten::_upsample_bilinear2d_aa": "_upsample_bilinear2d_aa",
+    }
+
+    def is_named(operator: str, pattern: str) -> bool:
+        return bool(issues_of([operator], [{"id": "1", "title": "", "operators": [pattern]}]))
+
+    assert [name for name, pattern in spelled.items() if not is_named(name, pattern)] == []
+    assert not is_named("aten::index_put_", "index_add") and not is_named("aten::mm", "matmul*")
+    assert not is_named("a_library::softmax", "softmax")  # a library's own
+
+
+def test_a_row_of_all_operators_is_known_by_what_the_test_says() -> None:
+    """Found on 2.6.0: a row of empty tensors, of all operators, made known of all that was new."""
+    row = {
+        "id": "1",
+        "title": "an operator refuses a tensor",
+        "operators": ["*"],
+        "says": "Placeholder tensor is empty",
+    }
+    where = {"id": "2", "title": "where all of them are written", "operators": ["gather"]}
+    other = Run(None, differ={"aten::where": "differs by 1", "a_library::gate": "differs by 1"})
+
+    def kind(said: str) -> str:
+        return judged("t", Run(f"E  RuntimeError: {said}"), Run(None), other, [row, where]).kind
+
+    assert [kind("not close"), kind("Placeholder tensor is empty!")] == ["new", "known"]
+
+
+@pytest.mark.parametrize(
+    ("why", "kind"),
+    [
+        ("Convolution3D is not supported on MPS", "limit"),
+        ("Trying to convert Float8_e4m3fn to the MPS backend but there is no mapping for it.", "limit"),
+        ("[srcBuf length] > 0 INTERNAL ASSERT FAILED", "new"),
+        ("Placeholder storage has not been allocated on MPS device!", "new"),
+    ],
+)
+def test_an_operator_that_fails_on_mps_alone_is_a_limit_only_if_it_says_so(why: str, kind: Kind) -> None:
+    verdict = judged("t", Run("E  AssertionError: None"), Run(None), Run(None, absent={"aten::f": why}), [])
+
+    assert verdict.kind == kind
+    assert kind == "limit" or verdict.reason == f"aten::f refuses what the CPU answers: {why}"
+
+
 def test_what_differs_on_the_cpu_too_or_in_another_way_is_not_called_news() -> None:
     mps = Run("E  AssertionError: 3 mismatched on mps:0")
 

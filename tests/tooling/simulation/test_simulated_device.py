@@ -198,10 +198,17 @@ for name in ("objc_getClass", "sel_registerName", "objc_msgSend", "MTLCreateSyst
 def send(target, name, *numbers):
     words = [ctypes.c_void_p(each) for each in (target, library.sel_registerName(name), *numbers)]
     return library.objc_msgSend(*words)
-buffer = send(library.MTLCreateSystemDefaultDevice(), b"newBufferWithLength:options:", 16, 0)
+buffer = send(library.MTLCreateSystemDefaultDevice(), b"newBufferWithLength:options:", 8, 0)
 make = b"matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:"
 about = send(library.objc_getClass(b"MPSMatrixDescriptor"), make, 2, 2, 2, 8, 16, 0x10000020)
 send(send(library.objc_getClass(b"MPSMatrix"), b"alloc"), b"initWithBuffer:offset:descriptor:", buffer, 0, about)
+"""
+# Two matrices of 100 bytes in a buffer of 256: the second has the descriptor of both.
+_BATCH_OF_MATRICES = """
+import torch
+a, b = torch.rand(2, 5, 5).triu() + torch.eye(5), torch.rand(2, 5, 5)
+solved = torch.linalg.solve_triangular(a.to("mps"), b.to("mps"), upper=True)
+print("equal" if torch.allclose(solved.cpu(), torch.linalg.solve_triangular(a, b, upper=True)) else solved)
 """
 _NOT_SYNCHRONIZED = """
 import ctypes, torch
@@ -284,7 +291,13 @@ def test_a_program_that_ends_while_work_is_queued_ends_as_it_should(built: Built
 def test_arrays_say_what_was_too_small(built: Built, tmp_path: Path) -> None:
     answer = _run(built, _TOO_SMALL, tmp_path)
 
-    assert "an MPSMatrix of [2, 2] Float, 2 of them, spans 32 bytes where its buffer has 16" in answer.stderr
+    assert "an MPSMatrix of [2, 2] Float spans 16 bytes where its buffer has 8" in answer.stderr
+
+
+def test_a_batch_of_matrices_may_have_its_descriptor_reach_beyond_the_last(built: Built, tmp_path: Path) -> None:
+    answer = _run(built, _BATCH_OF_MATRICES, tmp_path)
+
+    assert (answer.exit, answer.stdout) == (0, "equal\n"), answer.stderr
 
 
 def test_a_type_that_mps_lacks_is_refused_in_pytorchs_own_words(built: Built, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from mps_build.verify.upstream.summary import (
 )
 
 _TESTS = """
+import beside  # a package that lies beside the interpreter's own
 import os, platform, subprocess, time, unittest
 class TestMPS(unittest.TestCase):
     def test_passes(self):
@@ -54,11 +55,18 @@ def request_of(tmp_path_factory: pytest.TempPathFactory) -> UpstreamRequest:
     home = tmp_path_factory.mktemp("upstream")
     (home / "pytest.ini").write_text("[pytest]\nxfail_strict = True\n")
     (home / "test" / "nn").mkdir(parents=True)
+    (home / "packages").mkdir()
+    (home / "packages" / "beside.py").write_text("")
     (home / "test" / "test_mps.py").write_text(_TESTS)
     (home / "test" / "nn" / "test_other.py").write_text(_CLASSES)
     return UpstreamRequest(
         interpreter=Path(sys.executable),
-        environ={**os.environ, "MPS_BUILD_MACOS": "15.2", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        environ={
+            **os.environ,
+            "MPS_BUILD_MACOS": "15.2",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONPATH": str(home / "packages"),
+        },
         tests=home / "test",
         files=("test_mps.py", "nn/test_other.py"),
         folder=home / "record",
@@ -148,6 +156,10 @@ def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: di
     assert "They ran on two machines." in page
     assert "| test_mps.py | TestMPS | 7 | 3 | 1 | 1 |  |  | 2 | 1 |" in page
     assert "| surprise | limit | 1 | a\\|b |" in page
+    assert "Official wheels" not in page
+    both = upstream_page(summary, rows, [summary.model_copy(update={"release": "2.15.0"})])
+    assert both.startswith(page)
+    assert "### 2.15.0\n\nPyTorch 2.15.0 as macOS 15.2" in both
     assert "| other |" not in page
 
 

@@ -157,7 +157,10 @@ def _page(path: Path, name: str, part: str) -> tuple[Path, str]:
 
 def _upstream(root: Path) -> str:
     summary = Summary.model_validate_json((root / "benchmarks" / "upstream_tests.json").read_bytes())
-    return upstream_page(summary, load_upstream_explanations())
+    wheels = json.loads((root / "benchmarks" / "upstream_wheels.json").read_bytes())
+    return upstream_page(
+        summary, load_upstream_explanations(), [Summary.model_validate(each) for each in wheels.values()]
+    )
 
 
 def _benchmarks(folder: Path) -> str:

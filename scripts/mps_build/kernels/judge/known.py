@@ -19,9 +19,11 @@ from packaging.version import Version
 from ...common import strict_yaml
 
 FILE = Path(__file__).resolve().parent / "known_issues.yaml"
-_KEYS = {"id", "link", "title", "torch", "kernels", "outcomes", "where", "why"}
-_OPTIONAL = {"outcomes", "where"}
+_KEYS = {"id", "link", "title", "torch", "kernels", "outcomes", "where", "why", "call", "not_seen"}
+_OPTIONAL = {"outcomes", "where", "call", "not_seen"}
 PREFIX = "known:"
+# The release whose host code the rows' calls went through.
+NEWEST = "2.15.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,9 @@ class KnownIssue:
         outcomes: what its kernels do while it holds.
         where: for wrong values, which of them it explains: `x`, `y` … as in a reference's expression, `got`, `want`,
             and `eps`, `tiny`, `largest` of the result's type.
+        call: of rows that the newest release has, an expression over `torch` and `F` (tensors are made on the device)
+            that reaches the kernel through the operator.
+        not_seen: why its result is right all the same; empty: it is wrong.
     """
 
     id: str
@@ -45,6 +50,8 @@ class KnownIssue:
     outcomes: tuple[str, ...]
     where: str = ""
     why: str = ""
+    call: str = ""
+    not_seen: str = ""
 
     @property
     def is_precise(self) -> bool:
@@ -104,6 +111,8 @@ def _row(row: Mapping[str, Any]) -> KnownIssue:
         outcomes=tuple(row.get("outcomes", ("wrong",))),
         where=row.get("where", ""),
         why=row["why"],
+        call=row.get("call", ""),
+        not_seen=row.get("not_seen", ""),
     )
 
 

@@ -117,7 +117,10 @@ def _explained(document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]
     meant = [each for each in meant if kind == "known" or kind in each.outcomes]
     if not meant:
         return []
-    return ["**Cause**", "", *(f"- {in_markdown(each.title)}: {in_markdown(each.why)}." for each in meant), ""]
+    lines = [f"- {in_markdown(each.title)}: {in_markdown(each.why)}." for each in meant]
+    calls = [f"- {in_code(each.call)}" for each in meant if each.call and not each.not_seen]
+    reached = ["**Through the operator**, wrong on a device `mps` for this call:", "", *calls, ""] if calls else []
+    return ["**Cause**", "", *lines, "", *reached]
 
 
 def _effect(row: Mapping[str, Any]) -> str:

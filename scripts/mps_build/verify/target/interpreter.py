@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.version import Version
+
 from mps_build.common.cores import THREAD_VARIABLES
 from mps_build.common.errors import UsageError
 from mps_build.common.files import open_regular
@@ -95,8 +97,10 @@ class SuiteEnviron:
     removed: Mapping[str, str]
 
 
-def suite_environ(caller: Mapping[str, str], *, overlay: Path | None = None) -> SuiteEnviron:
-    """Return the environment for the suite.
+def suite_environ(
+    caller: Mapping[str, str], *, overlay: Path | None = None, bytecode: Path | None = None
+) -> SuiteEnviron:
+    """Return the environment for the suite; `bytecode`: a folder of ours where Python keeps what it compiles.
 
     PYTORCH_ENABLE_MPS_FALLBACK above all must not get through (the CPU would be compared with
     itself), nor FAST_MATH, PREFER_METAL or watermarks: one wheel, one verdict.
@@ -118,6 +122,9 @@ def suite_environ(caller: Mapping[str, str], *, overlay: Path | None = None) -> 
     }
     if overlay is not None:
         variables["PYTHONPATH"] = str(overlay)
+    if bytecode is not None:
+        del variables["PYTHONDONTWRITEBYTECODE"]
+        variables["PYTHONPYCACHEPREFIX"] = str(bytecode)
     return SuiteEnviron(
         variables=variables,
         kept={name: value for name, value in telling.items() if variables.get(name) == value},
@@ -185,6 +192,15 @@ class Interpreter:
     torches: tuple[tuple[Path, str | None], ...]
     pytest: str | None = None
     base: Path | None = None
+
+
+def lacks_bytecode(interpreter: Interpreter, torch: Path) -> bool:
+    """Say whether each process would compile this torch's Python files anew, and could keep that elsewhere (3.8).
+
+    uv installs without compiling: https://docs.astral.sh/uv/reference/settings/#compile-bytecode
+    """
+    has_prefix = Version(interpreter.version) >= Version("3.8")
+    return has_prefix and not any((torch / "__pycache__").glob("__init__.*.pyc"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,16 @@ from mps_build.common.records.device_record import WheelFile
 
 from ..request import VerifyRequest
 from .environments import OLDEST_PYTEST, EnvironmentStore, make_environment, make_overlay
-from .interpreter import Interpreter, Listing, SuiteEnviron, describe_interpreter, listing, suite_environ, the_one_torch
+from .interpreter import (
+    Interpreter,
+    Listing,
+    SuiteEnviron,
+    describe_interpreter,
+    lacks_bytecode,
+    listing,
+    suite_environ,
+    the_one_torch,
+)
 from .wheel import audited_kind, check_fit, fetch_wheel, full_requirements, name_wheel, sha256_of
 
 Extras = Callable[[Path, Interpreter], tuple[str, ...]]
@@ -88,9 +97,10 @@ def _foreign_python(request: VerifyRequest, store: EnvironmentStore, *, pytest: 
     sys.dont_write_bytecode = True  # it may be the Python that runs us: our own late imports must not write into it
     before = listing(interpreter)
     overlay = _overlay(interpreter, store) if pytest else None
+    bytecode = store.cache / "bytecode" if lacks_bytecode(interpreter, folder) else None
     return Target(
         interpreter=interpreter,
-        environ=suite_environ(os.environ, overlay=overlay),
+        environ=suite_environ(os.environ, overlay=overlay, bytecode=bytecode),
         document={**request.named_target(), "torch": str(folder), "version": version, "own_pytest": overlay is None},
         before=before,
     )

@@ -159,7 +159,8 @@ class _Part:
         argv += ["-p", "mps_build_outcomes", "-p", "no:cacheprovider", "--mps-outcomes", str(outcomes)]
         argv += ["--mps-leave-out", str(left_out), "--mps-part", self._part, "--mps-memory", str(_LEAVE_BYTES)]
         argv += [word for pattern in only for word in ("--mps-only", pattern)]
-        paths = os.pathsep.join((str(_PLUGIN), str(request.tests)))
+        beside = request.environ.get("PYTHONPATH")
+        paths = os.pathsep.join((str(_PLUGIN), str(request.tests), *([beside] if beside else ())))
         programs = f"{_programs(request)}{os.pathsep}{request.environ['PATH']}"
         environ = {**with_share(request.environ, request.jobs), "PYTHONPATH": paths, "PATH": programs}
         return run_child(

@@ -11,13 +11,16 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import upstream_tests
 from mps_build.common.process import Command, capture
 from mps_build.common.reporting import SilentReporter
 from mps_build.common.workspace import PACKAGE
+from mps_build.kernels.judge.known import NEWEST, load_known
 from mps_build.simulation.official.build import provide_below
 from mps_build.simulation.official.interpreter import SUITES, debian_interpreter, emulated
 from mps_build.simulation.official.session import HOOK
 from mps_build.simulation.official.tools import provide_tools
+from mps_build.verify.upstream.outcomes import read_outcomes
 from processes import entry
 from processes import environ as entry_environ
 
@@ -25,6 +28,7 @@ from processes import environ as entry_environ
 pytestmark = [pytest.mark.slow, pytest.mark.zig]
 _PROGRAM = Path(__file__).parent / "programs/wheel.py"
 _METAL = _PROGRAM.with_name("metal.py")
+_FINDINGS = _PROGRAM.with_name("findings.py")
 _CHECKS = (
     *("training", "convolution", "errors", "linear_algebra", "threads", "save_and_load", "script", "arrays", "workers"),
     *("processes", "fourier_and_sort", "compiled"),
@@ -63,6 +67,11 @@ others = [torch.full((4096,), 3.0) for _ in range(8)]
 torch.mps.synchronize()
 print({value for each in others for value in each.tolist()})
 """
+_ABS_IS_OFF = """
+import torch
+right = torch.abs
+torch.abs = lambda x, **more: right(x, **more) + (x.device.type == "mps")
+"""
 # The memory of the tensor may not be read: the host code of a copy does so.
 _CRASH = """
 import ctypes, mmap, torch
@@ -77,6 +86,39 @@ def _ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "mps_build", *words]
     environ = {**os.environ, "PIP_CONSTRAINT": os.devnull, "PYTHONPATH": str(PACKAGE.parent)}
     return subprocess.run(argv, check=False, capture_output=True, text=True, cwd=folder, env=environ)
+
+
+def test_the_known_findings_in_its_kernels_are_reached_by_the_calls_of_their_rows(tmp_path: Path) -> None:
+    rows = [row for row in load_known() if row.is_of(NEWEST)]
+    (calls := tmp_path / "calls.json").write_text(json.dumps({row.id: row.call for row in rows}), encoding="utf-8")
+
+    # Two of the races show in this order of the threads, not in the plain one.
+    answer = _ask(tmp_path, "simulate", f"torch=={NEWEST}", "--timing", "2", "--", "python", str(_FINDINGS), str(calls))
+
+    said = dict(line.split()[:2] for line in answer.stdout.splitlines() if line.count(" ") > 1)
+    expected = {row.id: "right" if row.not_seen else "wrong" for row in rows}
+    assert {name: said.get(name) for name in expected} == expected, answer.stdout + answer.stderr
+
+
+def test_the_sweep_over_a_wheels_own_samples_notices_a_fault_and_knows_what_upstream_expects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(upstream_tests.CONSISTENCY.parent, tmp_path / "consistency")
+    (tmp_path / "consistency/test/conftest.py").write_text(_ABS_IS_OFF, encoding="utf-8")
+    monkeypatch.setattr(upstream_tests, "CONSISTENCY", tmp_path / "consistency/test")
+    monkeypatch.setenv("PIP_CONSTRAINT", os.devnull)
+    only = [
+        word for name in ("abs", "neg", "mode", "empty_like") for word in ("--only", f"*_output_match_{name}_mps_int8")
+    ]
+    monkeypatch.setattr(
+        sys, "argv", ["upstream_tests", "--recipe", f"torch=={NEWEST}", "--record", str(tmp_path), *only]
+    )
+
+    assert upstream_tests.main() == 1  # a failure without a reason
+
+    found = {test.id.split("_match_")[1]: test.outcome for test in read_outcomes(tmp_path).values()}
+    expected = {"abs": "failed", "neg": "passed", "mode": "xfailed", "empty_like": "skipped"}
+    assert found == {f"{name}_mps_int8": outcome for name, outcome in expected.items()}
 
 
 def test_the_newest_release_imports_and_trains_by_its_own_code(tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
     assert (
         helped.returncode == 0
         and "--inject" in helped.stdout
+        and "--plant" not in helped.stdout
         and "issue-131750: a wrong answer of mps" in helped.stdout
     )
 
@@ -113,6 +114,7 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
         ("return None", ("--device", "absent"), 2, "not tried: torch sees no absent"),
         ("return None", ("--inject", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
         ("return None", ("--inject", "nowhere.py:fault"), 3, "this script failed"),
+        ("return None", ("--plant", "nowhere.py:fault"), 3, "note: --plant is now --inject"),
         ("return None", ("--device", "broken"), 3, "RuntimeError: broken"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import py_compile
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -266,6 +268,29 @@ def test_without_an_index_the_interpreters_own_pytest_will_do_if_it_is_new_enoug
     else:
         with pytest.raises(BuildEnvironmentError, match="no index"):
             target.prepare_target(request, store)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_uv_left_uncompiled_is_compiled_once_and_not_in_the_users_environment(
+    tmp_path: Path, compiled: bool
+) -> None:
+    """Each of --quick's processes compiled all of torch: 3 s of 5."""
+    store = EnvironmentStore(cache=tmp_path / "cache", environ=ENVIRON, log=tmp_path / "log", reporter=SilentReporter())
+    add_torch(site := tmp_path / "site", "2.13.0")
+    (site / "torch" / "__init__.py").write_text("import torch.other")
+    (site / "torch" / "other.py").write_text("")
+    if compiled:
+        py_compile.compile(str(site / "torch" / "__init__.py"))
+    request = VerifyRequest(python=str(python_with(tmp_path / "python", site)))
+
+    found = target.prepare_target(request, store, pytest=False)
+    command = (str(found.interpreter.executable), "-c", "import torch.other")
+    subprocess.run(command, env=found.environ.variables, check=True)
+
+    kept = {path.name.partition(".")[0] for path in (tmp_path / "cache" / "bytecode").rglob("*.pyc")}
+    assert {"__init__", "other"} <= kept if not compiled else not kept
+    assert found.changes() == ()
+    assert len(list(site.rglob("*.pyc"))) == compiled
 
 
 def test_an_exact_requirement_finds_the_wheel_that_it_got_before(tmp_path: Path) -> None:

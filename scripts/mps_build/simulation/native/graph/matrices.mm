@@ -5,7 +5,7 @@ using namespace sim;
 
 @interface MPSMatrixDescriptor () {
  @public
-  int64_t row_count, column_count, matrix_count, row_bytes, matrix_bytes;
+  int64_t row_count, column_count, row_bytes;
   uint32_t type;
 }
 @end
@@ -19,9 +19,7 @@ using namespace sim;
   auto *made = [[MPSMatrixDescriptor new] autorelease];
   made->row_count = (int64_t)rows;
   made->column_count = (int64_t)columns;
-  made->matrix_count = (int64_t)matrices;
   made->row_bytes = (int64_t)row;
-  made->matrix_bytes = (int64_t)matrix;
   made->type = type;
   return made;
 }
@@ -35,10 +33,12 @@ using namespace sim;
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset descriptor:(MPSMatrixDescriptor *)about {
   const int64_t step = about->row_bytes / (int64_t)at::elementSize(torch_type(about->type));
   tensor = new at::Tensor(over(buffer, offset, {about->row_count, about->column_count}, {step, 1}, about->type));
-  const int64_t spans = (about->matrix_count - 1) * about->matrix_bytes + span_of(*tensor);
+  // Of a batch the first is used alone. Host code up to 2.14 gives each matrix of a batch the whole batch's descriptor,
+  // with which the later ones reach beyond the end (linalg_solve_triangular, linalg_lu_factor).
+  const int64_t spans = span_of(*tensor);
   if (spans > room_of(buffer, offset))
-    refuse_with("an MPSMatrix of ", tensor->sizes(), " ", tensor->scalar_type(), ", ", about->matrix_count, " of them, spans ", spans,
-                " bytes where its buffer has ", room_of(buffer, offset));
+    refuse_with("an MPSMatrix of ", tensor->sizes(), " ", tensor->scalar_type(), " spans ", spans, " bytes where its buffer has ",
+                room_of(buffer, offset));
   return self;
 }
 - (void)dealloc {

@@ -86,17 +86,6 @@ def _(d: str) -> Any:
     return there.clone(), source
 
 
-@bug(194344, "a copy to the CPU that converts, of a view that begins later", "copied_from read_out reread to_copy")
-def _(d: str) -> Any:
-    x = torch.arange(2000).remainder(97).to(torch.float16).to(d)
-    return [x[at : at + 300].to("cpu", torch.float32) for at in (1, 2, 64, 256)]
-
-
-@bug(197715, "a copy to a float64 tensor of the CPU", "copied_from read_out")
-def _(d: str) -> Any:
-    return torch.full((8,), 7.0, dtype=torch.float64).copy_(torch.arange(1, 9, dtype=torch.float32).to(d))
-
-
 @bug(189961, "a copy to the CPU between views with gaps", "copied_from read_out reread")
 def _(d: str) -> Any:
     parent = torch.zeros(20)
@@ -107,7 +96,7 @@ def _(d: str) -> Any:
 @bug(
     94190,
     "zeros_like of a transposed tensor, and fill_",
-    "zeros_like:layout fill*:layout fill*:inplace slice_fill slice_zero",
+    "zeros_like:layout fill*:layout fill*:inplace fill_tensor slice_fill slice_zero",
 )
 def _(d: str) -> Any:
     x = randn(3, 4).to(d)
@@ -134,18 +123,6 @@ def _(d: str) -> Any:
 # Views and layouts.
 
 
-@bug(150967, "where with a transposed condition", "where*")
-def _(d: str) -> Any:
-    condition = torch.tensor([[True, False], [True, True]]).to(d).T
-    return torch.where(condition, torch.tensor([[1, 2], [3, 4]]).to(d), 0)
-
-
-@bug(131736, "softplus, selu and threshold of a moved axis", "softplus selu threshold prelu")
-def _(d: str) -> Any:
-    x = torch.linspace(-1, 1, 6).view(2, 3).to(d).moveaxis(0, 1)
-    return F.softplus(x), F.selu(x), F.threshold(x, 0.1, 7.0)
-
-
 @bug(139006, "silu of what is not dense", "silu:layout")
 def _(d: str) -> Any:
     return F.silu(randn(4, 6).to(d)[:, ::2]), F.silu(randn(4, 6).to(d).T)
@@ -158,26 +135,9 @@ def _(d: str) -> Any:
     return x
 
 
-@bug(95482, "a product of two views of a slice", "mul")
-def _(d: str) -> Any:
-    x = randn(2, 3, 3).to(d)[:1]
-    return x[:, 0:1, 0:1] * x[:, 1:2, 1:2]
-
-
-@bug(94753, "the mean of a slice of a slice", "mean*")
-def _(d: str) -> Any:
-    x = randn(3, 5, 2).to(d)
-    return [x[i][:2].mean(dim=j) for i in range(3) for j in (0, 1)]
-
-
 @bug(161640, "linear with a weight that is every second row", "linear*:layout linear*:memory")
 def _(d: str) -> Any:
     return F.linear(randn(2, 8).to(d), randn(12, 8).to(d)[::2])
-
-
-@bug(192212, "conv2d with a weight that is a slice of five dimensions", "conv2d*")
-def _(d: str) -> Any:
-    return F.conv2d(randn(2, 4, 8, 8).to(d), randn(3, 4, 3, 3, 3).to(d)[:, :, 1])
 
 
 @bug(180984, "conv2d of some channels of channels_last", "conv2d*:layout conv2d*:memory")
@@ -186,25 +146,12 @@ def _(d: str) -> Any:
     return F.conv2d(x[:, :1], torch.full((1, 1, 1, 1), 2.0).to(d))
 
 
-@bug(183631, "fill_ of a view of bools that begins at byte 1", "fill*:layout fill*:inplace slice_fill")
-def _(d: str) -> Any:
-    x = torch.zeros(16, dtype=torch.bool, device=d)
-    x[1:].fill_(True)
-    return x
-
-
 @bug(195074, "scatter_add_ into a view of bools", "index_put* scatter_add* index_add*")
 def _(d: str) -> Any:
     base = torch.zeros(8, dtype=torch.bool, device=d)
     at, ones = torch.tensor([0, 2], device=d), torch.ones(2, dtype=torch.bool, device=d)
     base.narrow(0, 1, 4).index_put_((at,), ones, accumulate=True)
     return base
-
-
-@bug(182822, "bitwise operators with a scalar view of bools", "bitwise_*")
-def _(d: str) -> Any:
-    a, b = torch.tensor([True, False, True]).to(d), torch.tensor([True, False]).to(d)[1]
-    return torch.bitwise_and(a, b), torch.bitwise_or(a, b), torch.bitwise_xor(a, b)
 
 
 @bug(193057, "arithmetic with a scalar view of the CPU", "mul div add sub", "off by")
@@ -216,22 +163,6 @@ def _(d: str) -> Any:
 @bug(132605, "lgamma of an expanded tensor", "lgamma special_gammaln")
 def _(d: str) -> Any:
     return torch.lgamma(torch.full((3, 1), 1.0).to(d).expand(3, 10))
-
-
-@bug(105284, "cumsum of an expanded int16", "cumsum")
-def _(d: str) -> Any:
-    return torch.tensor([1, 2, 3, 5, 6], dtype=torch.int16).to(d).unsqueeze(-1).expand(5, 3).cumsum(-1)
-
-
-@bug(98266, "flip along a dimension of one", "flip*")
-def _(d: str) -> Any:
-    return torch.arange(1.0, 4.0)[None, :].to(d).flip(0)
-
-
-@bug(107694, "masked_fill_ of a transposed mask", "masked_fill*:layout masked_fill*:inplace")
-def _(d: str) -> Any:
-    x = torch.tensor([[False, False, True, True], [True, True, True, True]]).to(d).t()
-    return torch.zeros_like(x, dtype=torch.float32).masked_fill_(x, 1.0)
 
 
 @bug(131285, "masked_fill_ of a view", "masked_fill*:layout masked_fill*:inplace")
@@ -264,12 +195,6 @@ def _(d: str) -> Any:
     return torch.log(x.transpose(0, 1)), torch.clamp(torch.moveaxis(x, 0, -1), 0.2, 1.0)
 
 
-@bug(98212, "gelu and leaky_relu of a transposed tensor", "gelu:layout leaky_relu:layout")
-def _(d: str) -> Any:
-    x = randn(3, 4).to(d).t()
-    return F.gelu(x), F.leaky_relu(x)
-
-
 @bug(124834, "elu of a transposed tensor", "elu*:layout")
 def _(d: str) -> Any:
     return F.elu(randn(1, 4, 5).to(d).transpose(1, 2))
@@ -295,32 +220,6 @@ def _(d: str) -> Any:
 # Whole numbers and bools.
 
 
-@bug(90635, "cumsum of whole numbers", "cumsum")
-def _(d: str) -> Any:
-    x = torch.ones(4, dtype=torch.int64).to(d)
-    return x.cumsum(0, dtype=torch.int32), x.to(torch.int16).cumsum(0, dtype=torch.int16), x.cumsum(0)
-
-
-@bug(96614, "cumsum of bools", "cumsum")
-def _(d: str) -> Any:
-    return (randn(100, 2) < 0.5).to(d).cumsum(0)
-
-
-@bug(92329, "cumsum along the last dimension", "cumsum")
-def _(d: str) -> Any:
-    return randn(10, 2).to(d).cumsum(-1)
-
-
-@bug(179415, "the sum of uint8 in uint8", "sum* prod*")
-def _(d: str) -> Any:
-    return torch.tensor([[255, 2, 1], [5, 3, 6]], dtype=torch.uint8).to(d).sum(dtype=torch.uint8)
-
-
-@bug(144190, ">> of uint8", "bitwise_right_shift*")
-def _(d: str) -> Any:
-    return torch.tensor([255, 128], dtype=torch.uint8).to(d) >> 4
-
-
 @bug(154171, "% of large whole numbers", "remainder* fmod* rmod_of*", "off by")
 def _(d: str) -> Any:
     return torch.tensor([42309891, 16798993]).to(d) % 31
@@ -331,7 +230,7 @@ def _(d: str) -> Any:
     return torch.abs(torch.tensor([-(2**24 + 1), -(2**33 + 7)]).to(d))
 
 
-@bug(130201, "clamp of a whole number by 0.1", "clamp*", "off by|dtype")
+@bug(130201, "clamp of a whole number by 0.1", "clamp*", "dtype")
 def _(d: str) -> Any:
     return torch.tensor(0).to(d).clamp(min=1e-1)
 
@@ -354,7 +253,7 @@ def _(d: str) -> Any:
 # Special values.
 
 
-@bug(120899, "clamp of NaN", "clamp*", "NaN at")
+@bug(120899, "clamp of NaN", "clamp clamp_m* clamp_one_tensor", "places: 0, expected [1-9]")
 def _(d: str) -> Any:
     x = torch.tensor([math.nan, 1, 2]).to(d)
     return x.clamp(-100, 100), x.clamp(min=-100), x.clamp(max=100)
@@ -371,19 +270,14 @@ def _(d: str) -> Any:
     return torch.tensor([1.0, math.nan, 3.0]).to(d).max()
 
 
-@bug(100005, "triu of -inf", "triu*", "NaN at")
+@bug(100005, "triu of -inf", "triu*", "places: [1-9][0-9]*, expected 0")
 def _(d: str) -> Any:
     return torch.triu(torch.full((4, 4), -math.inf, device=d), diagonal=1)
 
 
-@bug(149813, "tril of inf below the diagonal", "tril*", "NaN at")
+@bug(149813, "tril of inf below the diagonal", "tril*", "places: [1-9][0-9]*, expected 0")
 def _(d: str) -> Any:
     return torch.tril(torch.full((3, 3), math.inf, device=d), diagonal=-1)
-
-
-@bug(144545, "triu of four dimensions", "triu* tril*")
-def _(d: str) -> Any:
-    return torch.triu(randn(2, 3, 4, 4).to(d), diagonal=1), torch.tril(randn(2, 3, 4, 4).to(d), diagonal=-1)
 
 
 @bug(189243, "floor division of infinite numbers", "div_mode div_scalar_mode floor_divide*", "NaN at|infinity at")
@@ -445,11 +339,6 @@ def _(d: str) -> Any:
     return torch.count_nonzero(torch.empty(0, 2, 2, device=d) > 0)
 
 
-@bug(104694, "all of nothing", "all* any*")
-def _(d: str) -> Any:
-    return torch.empty(0, dtype=torch.bool, device=d).all(), torch.empty(0, device=d).all()
-
-
 @bug(161824, "isposinf of nothing", "isposinf isneginf", "INTERNAL ASSERT")
 def _(d: str) -> Any:
     return torch.isposinf(torch.empty(0, device=d))
@@ -489,37 +378,9 @@ def _(d: str) -> Any:
 # Reductions, sorting, indices.
 
 
-@bug(91198, "var and std as they are called most", "var* std*")
-def _(d: str) -> Any:
-    return torch.arange(10, dtype=torch.float32).to(d).var(), torch.eye(2).to(d).std()
-
-
 @bug(107116, "std along negative dimensions", "std* var*", "off by|raised|shape")
 def _(d: str) -> Any:
     return [torch.std(randn(2, 3, 4).to(d), dim=dim) for dim in (-1, -2, -3)]
-
-
-@bug(97231, "norm along a dimension after norm of all", "norm* linalg_vector_norm*")
-def _(d: str) -> Any:
-    x = torch.tensor([[1.0, 2.0, 3.0]]).to(d)
-    return x.norm(2, dim=[]), x.norm(2, dim=0)
-
-
-@bug(83656, "topk of more than 15", "topk*")
-def _(d: str) -> Any:
-    return torch.topk(randn(2, 100).to(d), k=20)[0]
-
-
-@bug(125100, "a mask of two dimensions", "index_mask* masked_select")
-def _(d: str) -> Any:
-    x = torch.tensor([[1, 0, 2, 0, -100, -100, -100]] * 2).to(d)
-    return x[torch.tensor([[True] * 4 + [False] * 3] * 2).to(d)]
-
-
-@bug(82645, "index_add of float16", "index_add")
-def _(d: str) -> Any:
-    x = torch.zeros(4, 2, dtype=torch.float16).to(d)
-    return x.index_add(0, torch.tensor([1, 3]).to(d), torch.ones(2, 2, dtype=torch.float16).to(d), alpha=2)
 
 
 @bug(160845, "index_add of complex numbers", "index_add*", "off by")
@@ -548,12 +409,6 @@ def _(d: str) -> Any:
 @bug(184379, "the imaginary part of a conjugate", "imag conj*", "off by")
 def _(d: str) -> Any:
     return torch.conj(torch.complex(randn(4), randn(4)).to(d)).imag
-
-
-@bug(148156, "a product with a conjugate", "mm* matmul*")
-def _(d: str) -> Any:
-    x = torch.complex(randn(2, 2), randn(2, 2).T).to(d)
-    return x.T.conj() @ x
 
 
 @bug(177474, "einsum with a conjugate", "einsum* bmm*", "off by")

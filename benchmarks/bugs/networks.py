@@ -35,11 +35,6 @@ def _(d: str) -> Any:
     return F.layer_norm(torch.tensor([[1.0, 1.001, 0.999, 1.0]]).to(d), (4,), eps=1e-7)
 
 
-@bug(124591, "conv1d of what Upsample made", "interpolate_nearest1d* conv1d*")
-def _(d: str) -> Any:
-    return F.conv1d(F.interpolate(randn(2, 3, 10).to(d), scale_factor=2.0), randn(3, 3, 1).to(d))
-
-
 @bug(171602, "grid_sample in three dimensions with a permuted grid", "grid_sample3d:layout grid_sample3d:memory")
 def _(d: str) -> Any:
     grid = randn(1, 3, 3, 4, 4).tanh().to(d).permute(0, 2, 3, 4, 1)
@@ -50,21 +45,6 @@ def _(d: str) -> Any:
 def _(d: str) -> Any:
     q = randn(1, 2, 4, 8).to(d)
     return F.scaled_dot_product_attention(q, q, q), F.scaled_dot_product_attention(q, q, q, scale=2.0)
-
-
-@bug(184180, "attention with a mask that is broadcast in part", "attention*")
-def _(d: str) -> Any:
-    q, mask = randn(2, 4, 8, 64).to(d), torch.zeros(2, 1, 8, 8)
-    mask[0, 0, 4:, :4] = -math.inf
-    return F.scaled_dot_product_attention(q, q, q, attn_mask=mask.to(d))
-
-
-@bug(195910, "causal attention in float16", "attention*")
-def _(d: str) -> Any:
-    q = randn(1, 4, 64, 64).to(torch.float16)
-    if d == "cpu":
-        return F.scaled_dot_product_attention(q.float(), q.float(), q.float(), is_causal=True).half()
-    return F.scaled_dot_product_attention(q.to(d), q.to(d), q.to(d), is_causal=True)
 
 
 @bug(190061, "embedding_bag's scale_grad_by_freq", "embedding_bag*", "off by")
@@ -107,7 +87,7 @@ def _(d: str) -> Any:
     return nn.BatchNorm2d(4).eval().to(d)(x), F.avg_pool2d(x, 2)
 
 
-@bug(108148, "cross_entropy with a label of -100 and an ignore_index", "cross_entropy* nll_loss*", "off by")
+@bug(108148, "cross_entropy with a label of -100 and an ignore_index", "cross_entropy nll_loss", "off by")
 def _(d: str) -> Any:
     x = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]).to(d).requires_grad_()
     loss = F.cross_entropy(x, torch.tensor([1, 0, -100]).to(d))
@@ -155,19 +135,14 @@ def _(d: str) -> Any:
 
 
 @bug(
-    103023,
-    "the gradient of embedding with a padding_idx",
-    "embedding embedding:gradient embedding_dense_backward*",
-    "off by",
+    103023, "the gradient of embedding with a padding_idx", "embedding embedding_dense_backward*", "0 of the scale -?0"
 )
 def _(d: str) -> Any:
     weight = randn(5, 3).to(d).requires_grad_()
     return gradients(F.embedding(torch.tensor([[0, 1, 1, 2]]).to(d), weight, padding_idx=0).sum(), weight)
 
 
-@bug(
-    185119, "the gradient of embedding by frequency", "embedding embedding:gradient embedding_dense_backward*", "off by"
-)
+@bug(185119, "the gradient of embedding by frequency", "embedding embedding_dense_backward*", "off by")
 def _(d: str) -> Any:
     weight = randn(5, 3).to(d).requires_grad_()
     return gradients(F.embedding(torch.tensor([0, 1, 1, 2]).to(d), weight, scale_grad_by_freq=True).sum(), weight)

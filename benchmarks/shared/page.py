@@ -104,7 +104,7 @@ MEANINGS: Mapping[str, str] = {
     "suite.false_alarms_2_11": "cases that fail on a healthy torch 2.11.0, on its CPU, of five seeds",
     "suite.fresh_quick_caught": "the same of the fresh sample, caught by the cases of `--quick`",
     "suite.gpu_false_alarms": "cases that fail on an NVIDIA GPU and are no known fault of CUDA",
-    "suite.gpu_quick_s": "`verify_mps --quick` on an NVIDIA GPU where nothing is compiled yet",
+    "suite.gpu_quick_s": "`verify_mps --quick` on an NVIDIA GPU where torch has run before",
     "suite.gpu_s": "`verify_mps` on an NVIDIA GPU",
     "suite.quick_cpu_s": "CPU seconds of the cases of `--quick`, once, without faults",
     "suite.quick_keys": "graph keys that the cases of `--quick` dispatch",

@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("case")
     parser.add_argument("--device", default="")
     parser.add_argument("--named", default="mps", help="the device that the script asks where none is named")
-    parser.add_argument("--inject", "--plant", dest="fault", default="")
+    parser.add_argument("--inject", dest="fault", default="")
     parser.add_argument("--finding", default="", help="what the record says that the case comes down to: JSON")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--or-record", action="store_true", help="without the device, or where it is right: the record")

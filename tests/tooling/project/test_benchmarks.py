@@ -126,9 +126,9 @@ def test_a_public_bug_is_found_by_a_case_of_it_that_is_wrong_on_the_bad_release_
         small_records.case("issue-96614", "passed"),
     )
 
-    def found(*words: str) -> str | None:
-        case = public_bugs.found_by(*words, bad, good)
-        return case and case.id
+    def found(number: str, operators: str, says: str) -> str | None:
+        case = public_bugs.found_by(number, operators, says, bad, good)
+        return case.id if case else None
 
     assert found("1", "cumsum", "") == found("1", "cumsum:out cumprod", "^off") == "cumsum:out:2"
     assert found("1", "cumsum", "NaN") is found("1", "cumprod cumsum:common", "") is None

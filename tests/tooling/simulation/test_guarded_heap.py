@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from mps_build.cli import main
 from mps_build.common.cores import usable_cores
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.reporting import SilentReporter
 from mps_build.simulation.builder.build import Built, build
+from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.releases import find_release
-from mps_build.simulation.session import simulated_environ
+from mps_build.simulation.session import simulated_environ, upstream_tests
+from mps_build.verify import simulated_suites
+from mps_build.verify.suite.request import Limits
+from mps_build.verify.upstream.outcomes import read_outcomes
+from mps_build.verify.upstream.run import FILES, PACKAGES, UpstreamRequest, run_upstream
 
 pytestmark = pytest.mark.slow
 
 _HEAP = Path(__file__).with_name("guarded_heap.c")
+# More of both: MPS_BUILD_GUARDED_SUITE=--quick MPS_BUILD_GUARDED_UPSTREAM=4/10 nox -s tests -- --tier slow
+_SUITE = shlex.split(os.environ.get("MPS_BUILD_GUARDED_SUITE", "--layer drawn --cases 150"))
+_UPSTREAM = os.environ.get("MPS_BUILD_GUARDED_UPSTREAM", "3/500")
+_FILES = FILES if "MPS_BUILD_GUARDED_UPSTREAM" in os.environ else FILES[:1]
 _FAULT = """
 import ctypes
 c = ctypes.CDLL(None)
@@ -98,4 +111,49 @@ def test_a_program_writes_to_no_memory_that_is_not_its_own(built: Built, heap: P
     answer = _run(built, heap, text)
 
     assert answer.ok, answer.stderr
-    assert [line for line in answer.stderr.splitlines() if line.startswith("guarded heap:")] == ["guarded heap: end"]
+    assert _said([answer.stderr]) == {"guarded heap: end"}
+
+
+def test_the_suite_writes_to_no_memory_that_is_not_its_own(
+    built: Built, heap: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        simulated_suites,
+        "simulated_environ",
+        lambda *given, **more: {**simulated_environ(*given, **more), "LD_PRELOAD": str(heap)},
+    )
+
+    status = main("verify_mps", ["v2.6.0", "--simulated", "--jobs", "1", "--record", str(tmp_path), *_SUITE])
+
+    assert status in (0, 11)
+    assert _said(_logs(tmp_path)) == {"guarded heap: end"}
+
+
+def test_pytorchs_own_tests_write_to_no_memory_that_is_not_their_own(built: Built, heap: Path, tmp_path: Path) -> None:
+    libraries = libraries_of(built, packages=PACKAGES, folder=None, reporter=SilentReporter())
+    assert libraries is not None
+    environ = simulated_environ(built, macos="15.2", environ=os.environ, libraries=libraries)
+    part, _, parts = _UPSTREAM.partition("/")
+
+    run_upstream(
+        UpstreamRequest(
+            interpreter=libraries / "bin/python",
+            environ={**environ, "LD_PRELOAD": str(heap)},
+            tests=upstream_tests("2.6.0", reporter=SilentReporter()),
+            files=_FILES,
+            folder=tmp_path,
+            limits=Limits(memory_bytes=8 << 30, case_seconds=600),
+            part=(int(part), int(parts)),
+        )
+    )
+
+    assert read_outcomes(tmp_path)
+    assert _said(_logs(tmp_path)) == {"guarded heap: end"}
+
+
+def _said(texts: Iterable[str]) -> set[str]:
+    return {line for text in texts for line in re.findall(r"guarded heap: .*", text)}
+
+
+def _logs(folder: Path) -> list[str]:
+    return [path.read_text(encoding="utf-8", errors="replace") for path in folder.glob("*.log")]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...common.errors import UsageError
 from ...common.plain_text import code_block, in_code, in_markdown, plain
-from ..judge.known import load_known
+from ..judge.known import NEWEST, load_known
 from ..judge.references import ELEMENTWISE, free_names, load_references
 from ..program.dtypes import DTYPES
 
@@ -119,7 +119,10 @@ def _explained(document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]
         return []
     lines = [f"- {in_markdown(each.title)}: {in_markdown(each.why)}." for each in meant]
     calls = [f"- {in_code(each.call)}" for each in meant if each.call and not each.not_seen]
-    reached = ["**Through the operator**, wrong on a device `mps` for this call:", "", *calls, ""] if calls else []
+    said = (
+        f"**Through the operator**: on torch {NEWEST}'s official wheel, run on Linux, tensors on `mps`, this is wrong:"
+    )
+    reached = [said, "", *calls, ""] if calls else []
     return ["**Cause**", "", *lines, "", *reached]
 
 

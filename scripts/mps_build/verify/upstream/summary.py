@@ -213,7 +213,10 @@ _WHEELS = """\
 A wheel carries PyTorch's samples of each operator, with the tolerances and failures that upstream expects of them on
 mps (`op_db`, `common_mps`), but not the test that uses them. `benchmarks/consistency/test` is that test: each operator
 and dtype, forward and first gradient, mps against the wheel's own CPU, with [the wheel's own code](official_wheel.md).
-What upstream's test file says of tolerances is taken from older ones. A part is each N-th test of their sorted list.
+What upstream's test file says of tolerances is taken from older ones. Four rules were found from what the lists expect,
+after first runs: operators without a gradient are tested forward alone; whole numbers that the CPU refuses are refused,
+but histc's; random results keep their dtype; a short dtype's answer is rounded before it is compared. So the shares say
+less than a run of upstream's own file would. A part is each N-th test of their sorted list.
 """
 
 

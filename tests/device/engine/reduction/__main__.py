@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--file", required=True)
     parser.add_argument("--device", default="")
     parser.add_argument("--named", default="mps", help="the device that the script asks where none is named")
-    parser.add_argument("--inject", "--plant", dest="fault", default="")
+    parser.add_argument("--inject", dest="fault", default="")
     parser.add_argument("--reason", default="", help="what the record says of it")
     parser.add_argument("--said", default="", help="the first words of the script")
     parser.add_argument("--seconds", type=float, default=60.0)

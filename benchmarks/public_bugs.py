@@ -85,9 +85,7 @@ def records_in(folder: Path) -> dict[str, Record]:
     found = {path.parent.name: load_record(path) for path in folder.glob("*/record.json")}
     whole = {release: each for release, each in found.items() if not each.partial}
     if not whole:
-        sys.exit(
-            f"{folder}: no record of a whole run, such as 2.6.0/record.json; verify_mps --releases makes them"
-        )
+        sys.exit(f"{folder}: no record of a whole run, such as 2.6.0/record.json; verify_mps --releases makes them")
     return whole
 
 

@@ -130,8 +130,8 @@ def _is_whole(value: torch.Tensor) -> torch.Tensor:
     return (value == value.round()) | ~torch.isfinite(value)
 
 
-def _is_whole(dtype: torch.dtype) -> bool:
-    return not (dtype.is_floating_point or dtype.is_complex)
+def _has_fraction(value: torch.Tensor) -> bool:
+    return value.is_floating_point() or value.is_complex()
 
 
 class ChoosesOtherwise(TorchDispatchMode):
@@ -162,7 +162,7 @@ class ChoosesOtherwise(TorchDispatchMode):
         if name == "aten::sigmoid_" and args[0].is_complex():
             low, high = (one.exp() for one in (args[0], -args[0]))
             return args[0].copy_(torch.where(args[0].real < 0, low / (1 + low), 1 / (1 + high)))
-        if name == "aten::sum" and (kwargs or {}).get("dtype") == torch.int64 and not _is_whole(args[0].dtype):
+        if name == "aten::sum" and (kwargs or {}).get("dtype") == torch.int64 and _has_fraction(args[0]):
             args = (args[0].masked_fill(~args[0].isfinite(), 0), *args[1:])
         answer = func(*args, **kwargs or {})
         if name == "aten::_to_copy" and _is_computed(args[0]) and not answer.is_floating_point():

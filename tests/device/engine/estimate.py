@@ -66,9 +66,7 @@ def measured(cases: Sequence[Case], device: torch.device, clock: Callable[[], fl
     compiles their graphs.
     """
     safe = [case for case in cases if case.transformation not in _NOT_TRIED]
-    share = (
-        _SHARE // 3 if device.type == "cpu" else _SHARE
-    )  # there no graph is compiled: three times as many take no longer
+    share = _SHARE // 3 if device.type == "cpu" else _SHARE  # where no graph is compiled, more can be tried
     tried = safe[:: max(len(safe) // _TRIED, min(share, len(safe) // 4), 1)] or [
         Case(name, "common", 0) for name in ("add", "exp", "sum")
     ]

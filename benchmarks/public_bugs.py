@@ -52,7 +52,7 @@ def main() -> int:
             number: dict(sorted(answers[number].items(), key=lambda each: Version(each[0]))) for number in answers
         }
         write_whole(ANSWERS, json.dumps(dict(sorted(ordered.items(), key=lambda each: int(each[0]))), indent=1) + "\n")
-    records = {path.parent.name: load_record(path) for path in given.suite.glob("*/record.json")} if given.suite else {}
+    records = records_in(given.suite) if given.suite else {}
     seen, judged, found, own = 0, 0, 0, 0
     for number, (title, operators, says) in declared().items():
         words = answers.get(number, {})
@@ -74,13 +74,19 @@ def main() -> int:
         )
         print(f"{found} of {judged} are found by what was run of the suite on {of}; {own} by a regression of their own")
         if given.write and judged:
-            write_figure(
-                found,
-                judged,
-                given.quick,
-                f"{found} of {judged} public bugs, {own} by a regression of their own; official wheels {of}; seed 0",
-            )
+            what = f"{found} of {judged} public bugs, {own} by a regression of their own; official wheels {of}"
+            seeds = sorted({str(each.selection["seed"]) for each in records.values()})
+            write_figure(found, judged, given.quick, f"{what}; seed {', '.join(seeds)}")
     return 0
+
+
+def records_in(folder: Path) -> dict[str, Record]:
+    """Return the records of a folder by release; one of a run that was interrupted says nothing of what it missed."""
+    found = {path.parent.name: load_record(path) for path in folder.glob("*/record.json")}
+    whole = {release: each for release, each in found.items() if not each.partial}
+    if not whole:
+        sys.exit(f"{folder}: no record of a whole run, such as 2.6.0/record.json; verify_mps --releases makes them")
+    return whole
 
 
 def write_figure(found: int, judged: int, is_quick: bool, versions: str) -> None:

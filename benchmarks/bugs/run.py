@@ -80,11 +80,9 @@ def ask(bugs: list[Bug]) -> dict[int, tuple[str, str]]:
             for number, word, said in map(json.loads, pipe):
                 found[number] = word, said
         status = os.waitpid(child, 0)[1]
+        # Whose fault a crash is, nobody says here.
         if ended := next((bug for bug in left if bug.number not in found), None):
-            found[ended.number] = (
-                "unclear",
-                f"ended by signal {status & 127}",
-            )  # whose fault a crash is, nobody says here
+            found[ended.number] = "unclear", f"ended by signal {status & 127}"
     return found
 
 

@@ -12,6 +12,7 @@ import public_bugs
 import pytest
 import small_records
 import threads
+from mps_build.common.records.device_record import write_record
 from rows import for_each
 from shared import page, record
 
@@ -108,6 +109,19 @@ def test_each_public_bug_is_declared_once_and_has_its_answers() -> None:
     assert len(declared) == sum(text.count("\n@bug(") for text in texts) >= 60
     assert answers.keys() == declared.keys()
     assert {word for words in answers.values() for word in words.values()} <= {"wrong", "right", "absent", "unclear"}
+
+
+def test_public_bugs_are_judged_by_records_of_whole_runs_alone(tmp_path: Path) -> None:
+    for release, is_partial in (("2.6.0", False), ("2.13.0", True)):
+        (tmp_path / release).mkdir()
+        kept = small_records.record(small_records.case("abs:common:0", "passed")).model_copy(
+            update={"partial": is_partial}
+        )
+        write_record(kept, tmp_path / release / "record.json")
+
+    assert set(public_bugs.records_in(tmp_path)) == {"2.6.0"}
+    with pytest.raises(SystemExit, match="no record of a whole run"):
+        public_bugs.records_in(tmp_path / "2.6.0")
 
 
 def test_a_public_bug_is_found_by_a_case_of_it_that_is_wrong_on_the_bad_release_and_right_on_the_good_one() -> None:

@@ -347,7 +347,7 @@ def _train(run: Any, weights: Weights, train: Any, test: Any, steps: int = STEPS
     # Every other way makes graphs of its own for each step's numbers: t4 asks for those.
     is_fused = is_at_least("2.5")
     rate: Any = torch.tensor(RATE, device=run.device) if is_fused else RATE
-    optimiser = torch.optim.AdamW(list(w.values()), lr=rate, fused=is_fused or None)
+    optimiser = torch.optim.AdamW(list(w.values()), lr=rate, **({"fused": True} if is_fused else {}))
     losses, first = [], {}
     for step in range(steps):
         for group in optimiser.param_groups:

@@ -373,6 +373,6 @@ def test_an_issue_of_a_race_explains_threads_addresses_and_the_missing_barrier()
     text = repro.render_issue({"torch": "2.15.0", "seed": 0}, row, "print()", "repro.py")
 
     assert all(word in text for word in ("threads 127 and 31 meet at byte 8", "without a barrier", "**Cause**"))
-    assert "official wheel, run on Linux, tensors on `mps`, this is wrong:\n\n- `torch.cummin(" in text
+    assert "and `F = torch.nn.functional`:\n\n- `torch.cummin(" in text
     older = repro.render_issue({"torch": "2.6.0", "seed": 0}, row, "print()", "repro.py")
     assert "**Cause**" not in older

@@ -120,7 +120,8 @@ def _explained(document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]
     lines = [f"- {in_markdown(each.title)}: {in_markdown(each.why)}." for each in meant]
     calls = [f"- {in_code(each.call)}" for each in meant if each.call and not each.not_seen]
     said = (
-        f"**Through the operator**: on torch {NEWEST}'s official wheel, run on Linux, tensors on `mps`, this is wrong:"
+        f"**Through the operator**: on torch {NEWEST}'s official wheel, run on Linux, this is wrong, after "
+        '`torch.set_default_device("mps")` and `F = torch.nn.functional`:'
     )
     reached = [said, "", *calls, ""] if calls else []
     return ["**Cause**", "", *lines, "", *reached]

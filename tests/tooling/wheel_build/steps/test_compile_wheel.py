@@ -160,8 +160,8 @@ def test_an_edit_of_the_setup_py_era_ends_in_the_same_finished_wheel_as_building
     # CMake's install (cmFileCopier.cxx) and setuptools keep a copy that is of the same second; no edit is made so soon.
     copies = [path for path in source.rglob("libold_core.so") if path.parent.name == "lib"]
     assert len(copies) == 2
-    for path in copies:
-        os.utime(path, (10**9, 10**9))
+    for copy in copies:
+        os.utime(copy, (10**9, 10**9))
 
     for command in make_commands("setuptools", jobs=2, **settings):
         run_build(command, log=log, reporter=quiet)

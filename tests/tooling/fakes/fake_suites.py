@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import site
 import sys
 from collections.abc import Callable
@@ -195,6 +196,8 @@ def write_python(folder: Path, state: str) -> Path:
     own = folder / "site"
     (own / "torch").mkdir(parents=True)
     (own / "torch" / "__init__.py").write_text(TORCH)
+    # As pip installs; what is not compiled is compiled into each test's empty cache, the standard library with it.
+    py_compile.compile(str(own / "torch" / "__init__.py"))
     (own / "torch" / "state.json").write_text(state)
     (own / "sitecustomize.py").write_text(MACHINE)
     python = folder / "python"

@@ -18,7 +18,7 @@ from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.host.host import Host, observe, xcode_toolchain
 from mps_build.host.probes import table
-from mps_build.host.probes.probers import LiveProber, RecordedProber, RecordingProber
+from mps_build.host.probes.probers import LiveProber, RecordedProber, RecordingProber, recorded
 from mps_build.host.probes.table import LEAKS, METAL_PROOF, Probe
 from mps_build.host.requirements.inspect import blockers, inspect
 from mps_build.host.requirements.xcode import choose_xcode
@@ -231,16 +231,19 @@ def test_a_tool_that_never_answers_stops_the_build_with_the_cause(
     before = blockers(inspect(observe(LiveProber()), recipe))
     _slow(chosen_xcode, "xcrun", naps=99, where=where)
 
+    prober = RecordingProber()
     with pytest.raises(HostError) as stopped:
-        check_host(recipe, LiveProber())
+        check_host(recipe, prober)
 
     assert set(stopped.value.document["blockers"]) - set(before) == {"probe_timed_out"}
     assert "no answer within 3 seconds" in str(stopped.value)
+    document, _ = recorded(prober)
     file = tmp_path / "slow.json"
-    main("doctor", ["v2.15.0", "--record", str(file)])
+    file.write_text(json.dumps(document), encoding="utf-8")
     assert set(blockers(inspect(observe(RecordedProber(file)), recipe))) - set(before) == {"probe_timed_out"}
 
 
+@pytest.mark.slow  # waits for each of its answers
 @pytest.mark.usefixtures("impatient")
 def test_another_xcode_that_never_answers_stops_nothing_that_the_chosen_one_can_build(chosen_xcode: Path) -> None:
     text = (chosen_xcode / "xcodebuild").read_text(encoding="utf-8")

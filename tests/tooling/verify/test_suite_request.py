@@ -79,9 +79,9 @@ def test_a_process_that_dies_while_it_estimates_costs_no_case(tmp_path: Path) ->
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_is_left_when_the_time_is_over_is_counted_and_no_failure(tmp_path: Path, jobs: int) -> None:
-    source = "import time\n" + "".join(f"def test_{name}(): time.sleep(1.5)\n" for name in "abcdef")
+    source = "import time\n" + "".join(f"def test_{name}(): time.sleep(0.8)\n" for name in "abcdef")
 
-    run = drive(tmp_path, source, seconds=2.0, jobs=jobs)
+    run = drive(tmp_path, source, seconds=1.0, jobs=jobs)
 
     assert 0 < len(run.cases) < 6
     assert set(outcomes(run).values()) == {"passed"}

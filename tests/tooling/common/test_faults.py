@@ -240,7 +240,7 @@ def test_half_a_pack_is_removed_however_git_ends(ends: str, tmp_path: Path) -> N
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupted)
-    signal.setitimer(signal.ITIMER_REAL, 2.0)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
     try:
         with pytest.raises((SourceError, KeyboardInterrupt)):
             mirror.fetch("0" * 40)
@@ -260,7 +260,7 @@ def _commit(folder: Path) -> None:
 
 
 def test_a_git_server_that_drips_is_given_up(tmp_path: Path) -> None:
-    environ = {**fetch_environ(os.environ), "GIT_HTTP_LOW_SPEED_TIME": "2", "no_proxy": "127.0.0.1"}
+    environ = {**fetch_environ(os.environ), "GIT_HTTP_LOW_SPEED_TIME": "1", "no_proxy": "127.0.0.1"}
     act = dripping(declared=None, kind="application/x-git-upload-pack-advertisement")
 
     with served(act) as (address, _), pytest.raises(SourceError, match="too slow") as caught:

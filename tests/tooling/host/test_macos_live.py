@@ -145,6 +145,7 @@ def test_variables_are_listed_by_name_and_never_by_value() -> None:
 def test_probes_run_side_by_side_and_a_slow_one_is_cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each of two waits for the other: one after the other they would never end."""
     monkeypatch.setattr(LiveProber, "least_again", 0.5)
+    monkeypatch.setattr(LiveProber, "patience", 2.0)
 
     def probe(name: str, *argv: str, seconds: float = LONGEST_SECONDS) -> Probe:
         return Probe(name=name, argv=argv, why="a test", seconds=seconds)

@@ -70,7 +70,7 @@ def request_of(tmp_path_factory: pytest.TempPathFactory) -> UpstreamRequest:
         tests=home / "test",
         files=("test_mps.py", "nn/test_other.py"),
         folder=home / "record",
-        limits=Limits(memory_bytes=4 << 30, case_seconds=3),
+        limits=Limits(memory_bytes=4 << 30, case_seconds=2),
     )
 
 

@@ -210,6 +210,7 @@ def test_a_pause_that_is_no_time_is_passed_over(tmp_path: Path, monkeypatch: pyt
         assert fetch(tmp_path, address, monkeypatch).path.read_bytes() == wheel
 
 
+@pytest.mark.slow  # waits for it
 def test_the_whole_call_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     act = index_of("torch", FILE, dripping(declared=1000))
     limits = replace(SMALL, window_seconds=600.0, total_seconds=2.0)

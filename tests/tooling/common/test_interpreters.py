@@ -14,6 +14,7 @@ import pytest
 from mps_build.common import interpreters
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.interpreters import adding, find_interpreter, find_python, line_that_adds, search_interpreter
+from processes import LONGEST_SECONDS
 
 WANTED = "3.14"  # not ours, so that ours never fits
 
@@ -111,7 +112,7 @@ def test_a_python_that_does_not_answer_stops_the_search(
     tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interpreters, "_FIRST_SECONDS", 0.2)
-    monkeypatch.setattr(interpreters, "_AGAIN_SECONDS", 1.5)
+    monkeypatch.setattr(interpreters, "_AGAIN_SECONDS", 0.4)
     slow = _python(tmp_path / "conda" / f"python{WANTED}")
     _python(tmp_path / "opt" / "homebrew" / "bin" / f"python{WANTED}")
     text = slow.read_text(encoding="utf-8")
@@ -120,7 +121,8 @@ def test_a_python_that_does_not_answer_stops_the_search(
     with pytest.raises(BuildEnvironmentError, match="no answer within"):
         find_python(WANTED, environ=environ)
 
-    slow.write_text(text.replace("\n", "\nsleep 0.5\n", 1), encoding="utf-8")
+    monkeypatch.setattr(interpreters, "_AGAIN_SECONDS", LONGEST_SECONDS)
+    slow.write_text(text.replace("\n", "\nsleep 0.3\n", 1), encoding="utf-8")
     assert find_interpreter(WANTED, environ=environ) == slow
 
 

@@ -216,15 +216,9 @@ def test_a_slow_first_start_changes_no_fact_of_the_build(chosen_xcode: Path) -> 
     assert xcode_toolchain(cold).facts == usual
 
 
+@pytest.mark.slow  # waits for each of its answers
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize(
-    "where",
-    [
-        "*std=metal3.1*",
-        pytest.param("*metal\\ --version*", marks=pytest.mark.slow),
-        pytest.param("*show-sdk-version*", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("where", ["*std=metal3.1*", "*metal\\ --version*", "*show-sdk-version*"])
 def test_a_tool_that_never_answers_stops_the_build_with_the_cause(
     chosen_xcode: Path, where: str, tmp_path: Path
 ) -> None:

@@ -77,7 +77,7 @@ def test_a_process_that_dies_while_it_estimates_costs_no_case(tmp_path: Path) ->
     assert outcomes(run) == {"test_a": "passed", "test_dies_in_the_estimate": "passed"}
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_what_is_left_when_the_time_is_over_is_counted_and_no_failure(tmp_path: Path, jobs: int) -> None:
     source = "import time\n" + "".join(f"def test_{name}(): time.sleep(0.8)\n" for name in "abcdef")
 

@@ -13,9 +13,9 @@ from mutants import coverage_library, judge, text, toolchain, trial
 from mutants.child import Answers
 from mutants.coverage_library import blocks_at, lines_of
 from mutants.draw import Mutant, drawn
-from mutants.judge import Usual, changed, figures, in_order, sound, usual, verdict, weightiest
+from mutants.judge import Usual, by_suite_seed, changed, figures, in_order, sound, usual, verdict, weightiest
 from mutants.plan import MOST_SECONDS, chosen, reached
-from mutants.recording import blocks_of
+from mutants.recording import blocks_of, folder_of, hold_to_suite
 from mutants.tables import document, page, read_rows
 from mutants.toolchain import read_toolchain
 
@@ -231,6 +231,57 @@ def test_a_page_of_few_mutants_has_no_shares() -> None:
     assert "%" not in document(rows, "2.6.0", "")
     assert "(50.0%)" in document(many, "2.6.0", "")
     assert "0.60 CPU hours (16 cores)" in document(many, "2.6.0", "16 cores")
+
+
+def test_each_seed_of_the_suite_has_its_shares_and_its_misses() -> None:
+    at_0 = [judged("always", "quick"), judged("open", "missed"), judged("quiet", "equivalent")]
+    at_1 = [
+        {**row, "suite_seed": 1}
+        for row in (judged("always", "quick"), judged("open", "whole"), judged("quiet", "missed"))
+    ]
+
+    found = page([*at_1, *at_0])
+
+    assert "3 change a result at one of them at least" in found
+    assert "| 0 | 3 | 2 | 1 | 50.0% (9.5% to 90.5%) | 1 | 50.0% (9.5% to 90.5%) |" in found
+    assert "| 1 | 3 | 3 | 2 | 66.7% (20.8% to 93.9%) | 1 | 33.3% (6.1% to 79.2%) |" in found
+    assert "## By rule, at seed 0" in found
+    assert "| 0 | `mps/X.mm:3` | cast | `old_open`" in found
+    assert "| 1 | `mps/X.mm:3` | cast | `old_quiet`" in found
+    assert "At each seed" not in page(at_0)
+
+
+def test_too_few_mutants_at_any_seed_give_no_shares() -> None:
+    many = [judged(f"{number}", "quick") for number in range(60)]
+    few = [{**row, "suite_seed": 1} for row in many[:59]]
+
+    assert document([*many, *few], "2.6.0", "").endswith("and 59 are on record.\n")
+
+
+def test_an_unsteady_case_at_one_seed_of_the_suite_leaves_the_others_rows() -> None:
+    rows = [
+        {"id": "a", "outcome": "whole", "case": "wavers"},
+        {"id": "a", "outcome": "whole", "case": "firm", "suite_seed": 1},
+        {"id": "b", "outcome": "quick", "case": "firm", "unreliable": ["wavers"]},
+    ]
+
+    assert {seed: [row["id"] for row in ones] for seed, ones in by_suite_seed(rows).items()} == {0: ["b"], 1: ["a"]}
+
+
+def test_a_record_goes_on_with_the_suite_that_began_it_alone(tmp_path: Path) -> None:
+    suite, home = tmp_path / "suite", folder_of(tmp_path / "home", 2)
+    suite.mkdir()
+    (suite / "test_a.py").write_text("cases = 1\n")
+
+    hold_to_suite(home, suite)
+    (suite / "test_a.py").write_text("cases = 2\n")
+    hold_to_suite(home, suite)  # nothing is recorded yet
+    (home / "cases.json").write_text("[]")
+    hold_to_suite(home, suite)
+    (suite / "test_b.py").write_text("")
+
+    with pytest.raises(SystemExit, match=r"suite-seed-2 holds the record of another state of .*: give another HOME"):
+        hold_to_suite(home, suite)
 
 
 def test_a_record_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -101,9 +101,8 @@ def write(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> None
 
 def _run(stage: str, suite_seed: int, given: argparse.Namespace) -> bool:
     """Run one stage at a seed of the suite in the simulation; say whether it came to its end."""
-    own = (str(SENSITIVITY / "mutants" / "run.py"), str(given.home), stage)
+    own = (str(SENSITIVITY / "mutants" / "run.py"), str(given.home), stage, "--suite-seed", str(suite_seed))
     options = ("--jobs", given.jobs, "--count", given.count, "--seed", given.seed, "--minutes", given.minutes)
-    options += ("--suite-seed", suite_seed)
     simulate = (sys.executable, "-m", "mps_build", "simulate", given.recipe)
     return subprocess.run((*simulate, "--", "python", *own, *map(str, options)), check=False).returncode == 0
 

@@ -83,20 +83,21 @@ def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = F
     shown = [row for row in misses if held or not row["held"]]
     quiet = len({row["id"] for row in misses if row["held"]})
     what = {rule.name: rule.what for rule in RULES}
+    where = f" at `--seed {first}` of the suite" if len(kept) > 1 else ""
     lines = [
         f"{len(rows)} mutants of {files} files, {cpu / 3600:.2f} CPU hours{f' ({machine})' if machine else ''}.",
-        f"Of {whole.effective} that change a result,",
+        f"Of {whole.effective} that change a result{where},",
         f"{whole.caught} are caught ({share:.1%}), {whole.caught_by_quick} ({quick:.1%}) by the cases of `--quick`.",
         f"Of the third that is held back, {hidden.effective} change a result: {hidden.caught} are caught, "
         f"{hidden.caught_by_quick} by `--quick`.",
         *([f"{later} of those caught were missed at first; rules that were added since catch them."] if later else []),
         *(["", "## At each seed of the suite", "", *_seeds(kept)] if len(kept) > 1 else []),
         "",
-        f"## By rule{', at seed ' + str(first) if len(kept) > 1 else ''}",
+        f"## By rule{where}",
         "",
         *_table(rows, "rule", lambda name: what.get(name, name)),
         "",
-        f"## By file{', at seed ' + str(first) if len(kept) > 1 else ''}",
+        f"## By file{where}",
         "",
         *_table(rows, "file", lambda name: f"`{name}`"),
         "",
@@ -142,7 +143,7 @@ def _seeds(kept: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[str]:
     ]
     for seed, rows in kept.items():
         found = figures(rows)
-        cells = [seed, len(rows), found.effective]
+        cells: list[object] = [seed, len(rows), found.effective]
         for caught in (found.caught, found.caught_by_quick):
             low, high = wilson(caught, found.effective)
             cells += [caught, f"{caught / max(found.effective, 1):.1%} ({low:.1%} to {high:.1%})"]

@@ -245,7 +245,7 @@ def test_each_seed_of_the_suite_has_its_shares_and_its_misses() -> None:
     assert "3 change a result at one of them at least" in found
     assert "| 0 | 3 | 2 | 1 | 50.0% (9.5% to 90.5%) | 1 | 50.0% (9.5% to 90.5%) |" in found
     assert "| 1 | 3 | 3 | 2 | 66.7% (20.8% to 93.9%) | 1 | 33.3% (6.1% to 79.2%) |" in found
-    assert "## By rule, at seed 0" in found
+    assert "## By rule at `--seed 0` of the suite\n" in found
     assert "| 0 | `mps/X.mm:3` | cast | `old_open`" in found
     assert "| 1 | `mps/X.mm:3` | cast | `old_quiet`" in found
     assert "At each seed" not in page(at_0)
@@ -259,7 +259,7 @@ def test_too_few_mutants_at_any_seed_give_no_shares() -> None:
 
 
 def test_an_unsteady_case_at_one_seed_of_the_suite_leaves_the_others_rows() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "a", "outcome": "whole", "case": "wavers"},
         {"id": "a", "outcome": "whole", "case": "firm", "suite_seed": 1},
         {"id": "b", "outcome": "quick", "case": "firm", "unreliable": ["wavers"]},

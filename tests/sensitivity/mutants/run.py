@@ -147,6 +147,7 @@ def try_all(given: argparse.Namespace) -> int:
     }
     known = {macos: {case["id"]: Usual(**case) for case in cases} for macos, cases in document["known"].items()}
     part, parts = (int(one) for one in given.shard.split("/"))
+    objects = given.home / "objects"  # of all seeds of the suite
     rows = read_rows(target)
     unsteady = unsteady_cases(rows)
     for macos, cases in known.items():
@@ -171,7 +172,7 @@ def try_all(given: argparse.Namespace) -> int:
         while waiting or running:
             while waiting and len(running) < given.jobs and time.monotonic() < given.until:
                 one = waiting.pop(0)
-                work = pool.submit(tried, one, plans[one.id], known, toolchain, given.own, given.until)
+                work = pool.submit(tried, one, plans[one.id], known, toolchain, given.own, given.until, objects)
                 running[work] = one
             if not running:
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -201,6 +202,31 @@ def test_of_lines_that_all_cases_run_a_draw_of_them_is_tried() -> None:
     assert set(plan.cases) >= {"0", "1", "2", "3", "4"}
     assert len(plan.cases) == MOST_SECONDS
     assert plan == chosen(a_mutant(), list(known), known, macos="15.2", seed=1, starts=False)
+
+
+def test_a_mutant_is_compiled_once_for_all_seeds_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, plain = tmp_path / "aten/src/ATen/mps/X.mm", tmp_path / "objects/X.mm.o"
+    for file, content in ((source, "abc"), (plain, "unchanged")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    build = toolchain.Toolchain(tmp_path, (), (), (), (), {"objects/X.mm.o": source}, ("objects/X.mm.o",))
+    compiled: list[str] = []
+
+    def compile_one(_: Any, edited: Path, target: Path, extra: Any) -> None:
+        compiled.append(edited.read_text())
+        target.write_text("changed")
+
+    monkeypatch.setattr(toolchain.Toolchain, "compile", compile_one)
+
+    for seed in (0, 1):
+        found = trial.tried(a_mutant(), [], {}, build, tmp_path / str(seed), 0.0, tmp_path / "kept")
+        assert found["outcome"] == "not_reached"
+    assert compiled == ["bbc"]
+
+    [kept] = (tmp_path / "kept").iterdir()
+    os.utime(plain, (kept.stat().st_mtime + 9,) * 2)  # built anew since: by other flags perhaps
+    trial.tried(a_mutant(), [], {}, build, tmp_path / "2", 0.0, tmp_path / "kept")
+    assert compiled == ["bbc", "bbc"]
 
 
 def judged(name: str, outcome: str, *, held: bool = False) -> dict[str, Any]:

@@ -108,7 +108,9 @@ def skipped_of(state: State, stage: Stage) -> int:
 def cost(state: State, stage: Stage) -> str:
     """Return how many of a stage's candidates were tested, and how many were not."""
     skipped = skipped_of(state, stage)
-    text = f"{plural(probes_of(state, stage), 'probe')} for {plural(len(stage.candidates), 'candidate')}, besides the ends"
+    text = (
+        f"{plural(probes_of(state, stage), 'probe')} for {plural(len(stage.candidates), 'candidate')}, besides the ends"
+    )
     return f"{text}; {skipped} not tested, as another has the same kernels" if skipped else text
 
 

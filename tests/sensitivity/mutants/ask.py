@@ -3,6 +3,8 @@
 python ask.py SUITE_FOLDER CASES.json PIPE [--cover]      (started by child.py)
 python ask.py SUITE_FOLDER --list
 
+MUTANTS_SUITE_SEED in the environment: the suite's --seed.
+
 CASES.json: [[file, case's id, may it fail], ...], run in this order; after the first that fails and may not, it ends.
 A line is {"started": id}, or {"id", "outcome", "why", "seconds", "digest", "blocks"}.
 """
@@ -96,6 +98,7 @@ def _watch_method(name: str, digest: Digest) -> None:
     setattr(torch.Tensor, name, read)
 
 
+SEED = int(os.environ.get("MUTANTS_SUITE_SEED", "0"))
 READS = [False]  # only in free checks: compared cases are digested by their answers
 
 
@@ -122,7 +125,7 @@ class Blocks:
 
 def listed() -> list[Any]:
     """Return the default cases: [file, id, is it of --quick], those of --quick first; what runs alone is not."""
-    order = suite_in_process.requested()
+    order = suite_in_process.requested(SEED)
     alone = {case.id for _, case in suite_in_process.core() if case.alone}
     return [
         [file, name, place < order.quick] for place, (name, file) in enumerate(order.ids.items()) if name not in alone
@@ -147,7 +150,7 @@ def main() -> None:
     pipe = os.fdopen(int(sys.argv[3]), "w", encoding="utf-8", buffering=1)
     device = prepare_device("mps")
     torch.set_num_threads(1)
-    bench, digest = Bench(device), Digest()
+    bench, digest = Bench(device, seed=SEED), Digest()
     bench.still_serves()
     blocks = Blocks() if "--cover" in sys.argv else None
     if blocks:

@@ -127,13 +127,26 @@ def weightiest(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return min(verdicts, key=lambda one: order.index(one["outcome"]))
 
 
+def by_suite_seed(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
+    """Return the rows of each seed of the suite, the least first: those that are `sound` among them.
+
+    >>> by_suite_seed([{"id": "a", "suite_seed": 1}, {"id": "a"}])
+    {0: [{'id': 'a'}], 1: [{'id': 'a', 'suite_seed': 1}]}
+    """
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row.get("suite_seed", 0), []).append(row)
+    return {seed: sound(found[seed]) for seed in sorted(found)}
+
+
 def unsteady_cases(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return the cases that failed for some mutant and did not hold there: they tell of no other either."""
     return {name for row in rows for name in row.get("unreliable", ())}
 
 
 def sound(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the last row of each mutant, without those that an unsteady case caught, or one that the map rules out.
+    """Return the last row of each mutant, at one seed of the suite: none that an unsteady case caught, or one outside
+    the map.
 
     A row of a case outside the map counts where the failure came again as often as a later record asks for.
     """

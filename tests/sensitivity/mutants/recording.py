@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import random
 import subprocess
@@ -21,6 +22,31 @@ _SHUFFLED = 5  # seed of the second run's order
 NEWEST, OLDER = "15.2", "14.4"
 # (name, macOS, instrumented?): the second shows what depends on the order.
 RUNS = (("cover-15.2", NEWEST, True), ("plain-15.2", NEWEST, False), ("cover-14.4", OLDER, True))
+
+
+def folder_of(home: Path, suite_seed: int) -> Path:
+    """Return where what belongs to one seed of the suite is kept: HOME itself for a run without --seed."""
+    return home / f"suite-seed-{suite_seed}" if suite_seed else home
+
+
+def hold_to_suite(folder: Path, suite: Path = SUITE) -> None:
+    """Keep which suite a record is of; of an empty folder, that is the one there now.
+
+    Raises:
+        SystemExit: the record is of another state of the suite: its map and its ids are not those of this one.
+    """
+    whole = hashlib.sha256()
+    for file in sorted(suite.rglob("*.py")):
+        whole.update(f"{file.relative_to(suite)}\0".encode() + file.read_bytes() + b"\0")
+    kept, now = folder / "suite.sha256", whole.hexdigest()
+    if not (folder / "cases.json").is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        kept.write_text(now, encoding="utf-8")
+    elif not kept.is_file() or kept.read_text(encoding="utf-8") != now:
+        raise SystemExit(
+            f"{folder} holds the record of another state of {suite}: give another HOME, or go on from the commit that"
+            " began it (what HOME/coverage holds may be moved along)"
+        )
 
 
 def list_cases(home: Path) -> list[list[Any]]:

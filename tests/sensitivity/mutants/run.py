@@ -7,6 +7,7 @@ STAGE: record   instrument the host code, run the suite over it: the map, and ho
        try      one compile, one link and one process of the suite for each mutant; a row each in HOME/mutants.jsonl
        cases    which cases run a line: --only FILE:LINE, as in native/mps/operations/Eye.mm:72
        table    what the rows say; --held shows the held-back third too
+--suite-seed N: the cases that the suite draws by --seed N; the same mutants and the same instrumented library.
 Each stage goes on where it stopped. HOME holds all that is kept: some 100 MB.
 """
 
@@ -30,7 +31,7 @@ from mutants.coverage_library import blocks_at, build_coverage, read_lines
 from mutants.draw import Mutant, drawn, every_mutant
 from mutants.judge import Usual, sound, unsteady_cases, usual
 from mutants.plan import Plan, planned, reached
-from mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs
+from mutants.recording import NEWEST, OLDER, RUNS, folder_of, hold_to_suite, list_cases, read_run, record_runs
 from mutants.tables import page, read_rows
 from mutants.toolchain import built_folder, host_name, read_toolchain
 from mutants.trial import OutOfTime, tried
@@ -43,6 +44,7 @@ def main() -> int:
     parser.add_argument("stage", choices=("record", "plan", "try", "cases", "table"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=33)
+    parser.add_argument("--suite-seed", type=int, default=0, help="the device suite's own --seed")
     parser.add_argument("--count", type=int, default=340, help="mutants to draw")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth mutant, for machines beside each other")
     parser.add_argument("--only", default="", help="mutants by id, or files by name, with commas between")
@@ -53,14 +55,18 @@ def main() -> int:
     parser.add_argument("--held", action="store_true", help="show the misses that are held back too")
     given = parser.parse_args()
     given.until = time.monotonic() + 60 * given.minutes
-    given.home.mkdir(parents=True, exist_ok=True)
+    given.home = given.home.resolve()  # processes of cases have folders of their own
+    given.own = folder_of(given.home, given.suite_seed)
+    os.environ["MUTANTS_SUITE_SEED"] = str(given.suite_seed)  # for each process that runs cases
+    if given.stage != "table":
+        hold_to_suite(given.own)
     for stage, needed in (
-        ("plan", "coverage/lines.json.gz"),
-        ("cases", "coverage/lines.json.gz"),
-        ("try", "plan.json.gz"),
+        ("plan", given.home / "coverage/lines.json.gz"),
+        ("cases", given.home / "coverage/lines.json.gz"),
+        ("try", given.own / "plan.json.gz"),
     ):
-        if given.stage == stage and not (given.home / needed).is_file():
-            raise SystemExit(f"{given.home} has no {needed}: run the stage before {stage}, in the order of --help")
+        if given.stage == stage and not needed.is_file():
+            raise SystemExit(f"there is no {needed}: run the stage before {stage}, in the order of --help")
     stages = {"record": record, "plan": plan, "try": try_all, "cases": cases_of_a_line, "table": table}
     return stages[given.stage](given)
 
@@ -69,10 +75,10 @@ def record(given: argparse.Namespace) -> int:
     """Record the map and the runs without a mutant."""
     toolchain = read_toolchain(built_folder())
     instrumented = build_coverage(toolchain, given.home, given.jobs, filter(None, given.only.split(",")))
-    cases = [case for case in list_cases(given.home) if case[2] or not given.quick]
+    cases = [case for case in list_cases(given.own) if case[2] or not given.quick]
     print(f"{len(cases)} cases", flush=True)
     left = record_runs(
-        given.home,
+        given.own,
         cases,
         plain=toolchain.folder,
         instrumented=instrumented,
@@ -97,13 +103,13 @@ def plan(given: argparse.Namespace) -> int:
         if host_name(file) in lines or not given.only
     ]
     mutants = drawn(every, given.count, given.seed)
-    cases = list_cases(given.home)
+    cases = list_cases(given.own)
     runs = {macos: [name for name, version, _ in RUNS if version == macos] for macos in (NEWEST, OLDER)}
     known = {
-        macos: usual(cases, [_rows(given.home, name) for name in names if (given.home / "record" / name).is_dir()])
+        macos: usual(cases, [_rows(given.own, name) for name in names if (given.own / "record" / name).is_dir()])
         for macos, names in runs.items()
     }
-    plans = planned(mutants, lines, given.home, known, given.seed)
+    plans = planned(mutants, lines, given.own, known, given.seed)
     document = {
         "seed": given.seed,
         "places": len(every),
@@ -111,7 +117,7 @@ def plan(given: argparse.Namespace) -> int:
         "plans": {name: [asdict(one) for one in ones] for name, ones in plans.items()},
         "known": {macos: [asdict(case) for case in cases.values()] for macos, cases in known.items()},
     }
-    (given.home / "plan.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
+    (given.own / "plan.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
     for macos, all_of_it in known.items():
         tell, steady = (sum(bool(each) for each in ones) for ones in _counted(all_of_it.values()))
         print(
@@ -132,8 +138,8 @@ def _rows(home: Path, name: str) -> dict[str, dict[str, Any]]:
 
 def try_all(given: argparse.Namespace) -> int:
     """Try each mutant that has no row yet."""
-    document = json.loads(gzip.decompress((given.home / "plan.json.gz").read_bytes()))
-    toolchain, target = read_toolchain(built_folder()), given.home / "mutants.jsonl"
+    document = json.loads(gzip.decompress((given.own / "plan.json.gz").read_bytes()))
+    toolchain, target = read_toolchain(built_folder()), given.own / "mutants.jsonl"
     mutants = [Mutant(**{**one, "lines": tuple(one["lines"])}) for one in document["mutants"]]
     plans = {
         name: [Plan(**{**one, "cases": tuple(one["cases"])}) for one in ones]
@@ -141,6 +147,7 @@ def try_all(given: argparse.Namespace) -> int:
     }
     known = {macos: {case["id"]: Usual(**case) for case in cases} for macos, cases in document["known"].items()}
     part, parts = (int(one) for one in given.shard.split("/"))
+    objects = given.home / "objects"  # of all seeds of the suite
     rows = read_rows(target)
     unsteady = unsteady_cases(rows)
     for macos, cases in known.items():
@@ -165,7 +172,7 @@ def try_all(given: argparse.Namespace) -> int:
         while waiting or running:
             while waiting and len(running) < given.jobs and time.monotonic() < given.until:
                 one = waiting.pop(0)
-                work = pool.submit(tried, one, plans[one.id], known, toolchain, given.home, given.until)
+                work = pool.submit(tried, one, plans[one.id], known, toolchain, given.own, given.until, objects)
                 running[work] = one
             if not running:
                 break
@@ -174,7 +181,7 @@ def try_all(given: argparse.Namespace) -> int:
                 if isinstance(work.exception(), OutOfTime):
                     waiting.append(one)
                     continue
-                row = _row_of(work, one)
+                row = {**_row_of(work, one), "suite_seed": given.suite_seed}
                 with target.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
                 shown = "held back" if one.held else row["outcome"]
@@ -198,7 +205,7 @@ def cases_of_a_line(given: argparse.Namespace) -> int:
     file, _, line = given.only.rpartition(":")
     blocks = blocks_at(read_lines(given.home), file, int(line), int(line))
     for macos in (NEWEST, OLDER):
-        found, starts = reached(read_run(given.home, f"cover-{macos}"), {given.only: blocks})
+        found, starts = reached(read_run(given.own, f"cover-{macos}"), {given.only: blocks})
         ends = ", and each start of a process" if starts else ""
         print(f"as macOS {macos}: {len(found[given.only])} cases{ends}", *found[given.only], sep="\n  ")
     return 0
@@ -206,7 +213,7 @@ def cases_of_a_line(given: argparse.Namespace) -> int:
 
 def table(given: argparse.Namespace) -> int:
     """Print what the rows say."""
-    rows = read_rows(given.home / "mutants.jsonl")
+    rows = read_rows(given.own / "mutants.jsonl")
     print(page(rows, held=given.held))
     return int(any(row["outcome"] == "own_fault" for row in rows))
 

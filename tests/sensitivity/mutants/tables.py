@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .draw import HELD_BACK
-from .judge import CAUGHT, OUTCOMES, figures, sound
+from .judge import CAUGHT, OUTCOMES, by_suite_seed, figures, wilson
 from .recording import OLDER
 from .rules import RULES
 
@@ -57,7 +57,7 @@ _NEWEST = "As macOS 15.2 alone: what only 14.4 runs counts as not run."
 
 def document(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> str:
     """Return the whole page; of fewer mutants than a measurement has, without their shares."""
-    tried = len(sound(rows))
+    tried = min((len(kept) for kept in by_suite_seed(rows).values()), default=0)
     few = f"Not measured yet: a run is of {FEWEST} mutants or more, and {tried} are on record."
     versions = _BOTH if any(row.get("macos") == OLDER for row in rows) else _NEWEST
     return (
@@ -70,29 +70,34 @@ def document(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> s
 def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = False) -> str:
     """Return the tables of a run in Markdown; the misses of the held-back third only where they are wanted."""
     cpu = sum(row.get("cpu_seconds", 0.0) for row in rows)  # what is tried again counts again
-    missed = {row["id"] for row in rows if row["outcome"] == "missed"}
-    rows = sound(rows)
+    kept = by_suite_seed(rows)
+    first = min(kept, default=0)
+    missed = {row["id"] for row in rows if row["outcome"] == "missed" and row.get("suite_seed", 0) == first}
+    rows = kept.get(first, [])
     later = sum(row["id"] in missed and row["outcome"] in CAUGHT for row in rows)
     whole, hidden = figures(rows), figures(row for row in rows if row["held"])
     share = whole.caught / max(whole.effective, 1)
     quick = whole.caught_by_quick / max(whole.effective, 1)
     files = len({row["file"] for row in rows})
-    shown = [row for row in rows if row["outcome"] == "missed" and (held or not row["held"])]
-    quiet = sum(row["outcome"] == "missed" and row["held"] for row in rows)
+    misses = [row for ones in kept.values() for row in ones if row["outcome"] == "missed"]
+    shown = [row for row in misses if held or not row["held"]]
+    quiet = len({row["id"] for row in misses if row["held"]})
     what = {rule.name: rule.what for rule in RULES}
+    where = f" at `--seed {first}` of the suite" if len(kept) > 1 else ""
     lines = [
         f"{len(rows)} mutants of {files} files, {cpu / 3600:.2f} CPU hours{f' ({machine})' if machine else ''}.",
-        f"Of {whole.effective} that change a result,",
+        f"Of {whole.effective} that change a result{where},",
         f"{whole.caught} are caught ({share:.1%}), {whole.caught_by_quick} ({quick:.1%}) by the cases of `--quick`.",
         f"Of the third that is held back, {hidden.effective} change a result: {hidden.caught} are caught, "
         f"{hidden.caught_by_quick} by `--quick`.",
         *([f"{later} of those caught were missed at first; rules that were added since catch them."] if later else []),
+        *(["", "## At each seed of the suite", "", *_seeds(kept)] if len(kept) > 1 else []),
         "",
-        "## By rule",
+        f"## By rule{where}",
         "",
         *_table(rows, "rule", lambda name: what.get(name, name)),
         "",
-        "## By file",
+        f"## By file{where}",
         "",
         *_table(rows, "file", lambda name: f"`{name}`"),
         "",
@@ -103,8 +108,8 @@ def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = F
         "",
         *(
             [
-                "| line | rule | was | is | cases that run it | that answer other bits |",
-                "|---|---|---|---|---:|---:|",
+                "| suite's seed | line | rule | was | is | cases that run it | that answer other bits |",
+                "|---:|---|---|---|---|---:|---:|",
                 *(_missed(row) for row in sorted(shown, key=lambda row: (row["file"], row["start"]))),
             ]
             if shown
@@ -127,6 +132,25 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+def _seeds(kept: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return the shares at each seed: of what changes a result there, and of what does so at any."""
+    at_any = {row["id"] for rows in kept.values() for row in rows if row["outcome"] in (*CAUGHT, "missed")}
+    lines = [
+        f"The same mutants, with the cases that `--seed` draws. {len(at_any)} change a result at one of them at least.",
+        "",
+        "| `--seed` | mutants | change a result | caught | of those (95 %) | by `--quick` | of those (95 %) |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for seed, rows in kept.items():
+        found = figures(rows)
+        cells: list[object] = [seed, len(rows), found.effective]
+        for caught in (found.caught, found.caught_by_quick):
+            low, high = wilson(caught, found.effective)
+            cells += [caught, f"{caught / max(found.effective, 1):.1%} ({low:.1%} to {high:.1%})"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
 def _table(rows: Iterable[Mapping[str, Any]], field: str, words: Callable[[str], str]) -> list[str]:
     counts: dict[str, Counter[str]] = {}
     for row in rows:
@@ -145,7 +169,8 @@ def _table(rows: Iterable[Mapping[str, Any]], field: str, words: Callable[[str],
 
 def _missed(row: Mapping[str, Any]) -> str:
     return (
-        f"| `{row['file']}:{row['lines'][0]}` | {row['rule']} | {_code(row['old'])} | {_code(row['new'])}"
+        f"| {row.get('suite_seed', 0)} | `{row['file']}:{row['lines'][0]}` | {row['rule']}"
+        f" | {_code(row['old'])} | {_code(row['new'])}"
         f" | {row.get('by_map', 0)} | {row.get('changed', 0)} |"
     )
 

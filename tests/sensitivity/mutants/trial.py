@@ -29,8 +29,12 @@ def tried(
     toolchain: Toolchain,
     home: Path,
     until: float,
+    objects: Path,
 ) -> dict[str, Any]:
     """Return the row of one mutant: how it ended, by which case, what ran, and CPU seconds.
+
+    Args:
+        home: where the trial keeps what it has begun. objects: the folder of the mutants that are compiled already.
 
     Raises:
         OutOfTime: the monotonic clock passed `until`.
@@ -40,7 +44,7 @@ def tried(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        found = _outcome(mutant, plans, known, toolchain, folder, begun, until)
+        found = _outcome(mutant, plans, known, toolchain, folder, begun, until, objects / f"{folder.name}.o")
     except OutOfTime:
         begun.cpu_seconds += _cpu_seconds() - before
         begun.keep()
@@ -80,20 +84,24 @@ def _outcome(
     folder: Path,
     begun: Begun,
     until: float,
+    compiled: Path,
 ) -> dict[str, Any]:
     name, source = next((name, file) for name, file in toolchain.sources.items() if host_name(file) == mutant.file)
     edited, built = folder / source.name, folder / "edited.o"
     edited.write_text(mutant.source(source.read_text(encoding="utf-8")), encoding="utf-8")
     before = _cpu_seconds()
     try:
-        # Messages of asserts name the file; the same names give the same object where nothing else changed.
-        toolchain.compile(edited, built, (f"-ffile-prefix-map={folder}={source.parent}",))
+        if not compiled.is_file() or compiled.stat().st_mtime < (toolchain.folder / name).stat().st_mtime:
+            # Messages of asserts name the file; the same names give the same object where nothing else changed.
+            toolchain.compile(edited, built, (f"-ffile-prefix-map={folder}={source.parent}",))
+            compiled.parent.mkdir(parents=True, exist_ok=True)
+            built.replace(compiled)
         compile_seconds = round(_cpu_seconds() - before, 1)
-        if built.read_bytes() == (toolchain.folder / name).read_bytes():
+        if compiled.read_bytes() == (toolchain.folder / name).read_bytes():
             return {"outcome": "same_code", "compile_seconds": compile_seconds}
         if not plans:
             return {"outcome": "not_reached", "compile_seconds": compile_seconds}
-        toolchain.link(folder, {name: built})
+        toolchain.link(folder, {name: compiled})
     except BuildFailed as refused:
         return {"outcome": "not_compiled", "why": str(refused)[-300:]}
     verdicts: list[dict[str, Any]] = []

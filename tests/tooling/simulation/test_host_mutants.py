@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,9 +14,9 @@ from mutants import coverage_library, judge, text, toolchain, trial
 from mutants.child import Answers
 from mutants.coverage_library import blocks_at, lines_of
 from mutants.draw import Mutant, drawn
-from mutants.judge import Usual, changed, figures, in_order, sound, usual, verdict, weightiest
+from mutants.judge import Usual, by_suite_seed, changed, figures, in_order, sound, usual, verdict, weightiest
 from mutants.plan import MOST_SECONDS, chosen, reached
-from mutants.recording import blocks_of
+from mutants.recording import blocks_of, folder_of, hold_to_suite
 from mutants.tables import document, page, read_rows
 from mutants.toolchain import read_toolchain
 
@@ -203,6 +204,31 @@ def test_of_lines_that_all_cases_run_a_draw_of_them_is_tried() -> None:
     assert plan == chosen(a_mutant(), list(known), known, macos="15.2", seed=1, starts=False)
 
 
+def test_a_mutant_is_compiled_once_for_all_seeds_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, plain = tmp_path / "aten/src/ATen/mps/X.mm", tmp_path / "objects/X.mm.o"
+    for file, content in ((source, "abc"), (plain, "unchanged")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    build = toolchain.Toolchain(tmp_path, (), (), (), (), {"objects/X.mm.o": source}, ("objects/X.mm.o",))
+    compiled: list[str] = []
+
+    def compile_one(_: Any, edited: Path, target: Path, extra: Any) -> None:
+        compiled.append(edited.read_text())
+        target.write_text("changed")
+
+    monkeypatch.setattr(toolchain.Toolchain, "compile", compile_one)
+
+    for seed in (0, 1):
+        found = trial.tried(a_mutant(), [], {}, build, tmp_path / str(seed), 0.0, tmp_path / "kept")
+        assert found["outcome"] == "not_reached"
+    assert compiled == ["bbc"]
+
+    [kept] = (tmp_path / "kept").iterdir()
+    os.utime(plain, (kept.stat().st_mtime + 9,) * 2)  # built anew since: by other flags perhaps
+    trial.tried(a_mutant(), [], {}, build, tmp_path / "2", 0.0, tmp_path / "kept")
+    assert compiled == ["bbc", "bbc"]
+
+
 def judged(name: str, outcome: str, *, held: bool = False) -> dict[str, Any]:
     mutant = Mutant(name, "mps/X.mm", "cast", 0, 1, f"old_{name}", "new", (3, 3), held=held)
     return {**mutant.as_json(), "outcome": outcome, "cpu_seconds": 36.0}
@@ -231,6 +257,57 @@ def test_a_page_of_few_mutants_has_no_shares() -> None:
     assert "%" not in document(rows, "2.6.0", "")
     assert "(50.0%)" in document(many, "2.6.0", "")
     assert "0.60 CPU hours (16 cores)" in document(many, "2.6.0", "16 cores")
+
+
+def test_each_seed_of_the_suite_has_its_shares_and_its_misses() -> None:
+    at_0 = [judged("always", "quick"), judged("open", "missed"), judged("quiet", "equivalent")]
+    at_1 = [
+        {**row, "suite_seed": 1}
+        for row in (judged("always", "quick"), judged("open", "whole"), judged("quiet", "missed"))
+    ]
+
+    found = page([*at_1, *at_0])
+
+    assert "3 change a result at one of them at least" in found
+    assert "| 0 | 3 | 2 | 1 | 50.0% (9.5% to 90.5%) | 1 | 50.0% (9.5% to 90.5%) |" in found
+    assert "| 1 | 3 | 3 | 2 | 66.7% (20.8% to 93.9%) | 1 | 33.3% (6.1% to 79.2%) |" in found
+    assert "## By rule at `--seed 0` of the suite\n" in found
+    assert "| 0 | `mps/X.mm:3` | cast | `old_open`" in found
+    assert "| 1 | `mps/X.mm:3` | cast | `old_quiet`" in found
+    assert "At each seed" not in page(at_0)
+
+
+def test_too_few_mutants_at_any_seed_give_no_shares() -> None:
+    many = [judged(f"{number}", "quick") for number in range(60)]
+    few = [{**row, "suite_seed": 1} for row in many[:59]]
+
+    assert document([*many, *few], "2.6.0", "").endswith("and 59 are on record.\n")
+
+
+def test_an_unsteady_case_at_one_seed_of_the_suite_leaves_the_others_rows() -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "outcome": "whole", "case": "wavers"},
+        {"id": "a", "outcome": "whole", "case": "firm", "suite_seed": 1},
+        {"id": "b", "outcome": "quick", "case": "firm", "unreliable": ["wavers"]},
+    ]
+
+    assert {seed: [row["id"] for row in ones] for seed, ones in by_suite_seed(rows).items()} == {0: ["b"], 1: ["a"]}
+
+
+def test_a_record_goes_on_with_the_suite_that_began_it_alone(tmp_path: Path) -> None:
+    suite, home = tmp_path / "suite", folder_of(tmp_path / "home", 2)
+    suite.mkdir()
+    (suite / "test_a.py").write_text("cases = 1\n")
+
+    hold_to_suite(home, suite)
+    (suite / "test_a.py").write_text("cases = 2\n")
+    hold_to_suite(home, suite)  # nothing is recorded yet
+    (home / "cases.json").write_text("[]")
+    hold_to_suite(home, suite)
+    (suite / "test_b.py").write_text("")
+
+    with pytest.raises(SystemExit, match=r"suite-seed-2 holds the record of another state of .*: give another HOME"):
+        hold_to_suite(home, suite)
 
 
 def test_a_record_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
+from mps_build.commands.shared.kernels import reference_python
+from mps_build.common.console import Console
 from mps_build.common.cores import usable_cores
 from mps_build.common.errors import UsageError
 from mps_build.kernels.execution import selection, verify_all, worker
@@ -70,6 +72,15 @@ def _surroundings(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) 
     fake.chmod(0o755)
     monkeypatch.setenv("MPS_BUILD_TORCH_PYTHON", str(fake))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(cache))
+
+
+def test_the_python_of_the_references_may_be_named_from_where_the_user_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPS_BUILD_TORCH_PYTHON", "python")
+
+    assert reference_python(Console()) == tmp_path / "python"
 
 
 def unary(name: str, body: str, *, around: str = "", numel: bool = False) -> bytes:

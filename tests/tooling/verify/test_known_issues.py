@@ -373,9 +373,10 @@ for path in sorted(pathlib.Path(sys.argv[1]).rglob("test_*.py")):
 every, ways = operators.described(), transforms.known()
 def factors(one):
     found = [name for name, _ in one.factors]
-    return found + [name for way in ways.values() if way.applies(one) for name, _ in way.factors(one)]
+    found += [name for way in ways.values() if way.applies(one) for name, _ in way.factors(one)]
+    return [f"{name}=" if f"@{name}" in found else name.lstrip("@") for name in found]
 print(json.dumps({"cases": cases, "transformations": list(ways), "operators": {
-    name: {"dtypes": [str(dtype)[6:] for dtype in one.kinds], "factors": [name.lstrip("@") for name in factors(one)]}
+    name: {"dtypes": [str(dtype)[6:] for dtype in one.kinds], "factors": factors(one)}
     for name, one in every.items()}}))
 """
 

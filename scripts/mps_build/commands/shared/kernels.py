@@ -68,7 +68,7 @@ def torch_version(name: str) -> str | None:
 def reference_python(console: Console, *, trust: bool = False) -> Path:
     """Return a Python that has torch for the CPU: $MPS_BUILD_TORCH_PYTHON, or a venv, made once and kept."""
     if given := os.environ.get("MPS_BUILD_TORCH_PYTHON"):
-        path = expanded(given)
+        path = expanded(given).absolute()  # the judge runs in a folder of its own
         if not path.exists():
             raise UsageError(f"MPS_BUILD_TORCH_PYTHON={given} is not an interpreter")
         return path

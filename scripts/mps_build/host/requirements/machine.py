@@ -152,7 +152,8 @@ def _disk(host: Host) -> Iterator[Finding]:
     found = f"{host.free_bytes / GIB:.1f} GiB free"
     fix = "free some space, or set MPS_BUILD_WORK to a folder on another disk"
     if host.free_bytes < DISK_LEAST:
-        yield Finding(id="disk_full", level="blocker", what=what, found=found, wanted=wanted, fix=fix)
+        least = f"{DISK_LEAST // GIB} GiB free at the least, {DISK_WISHED // GIB} for a whole torch"
+        yield Finding(id="disk_full", level="blocker", what=what, found=found, wanted=least, fix=fix)
     elif host.free_bytes < DISK_WISHED:
         yield Finding(id="low_disk", level="warning", what=what, found=found, wanted=wanted, fix=fix)
     else:

@@ -114,7 +114,7 @@ def prepare(request: Request, reporter: Reporter) -> Official:
     check_host()
     wanted = request.interpreter
     version = wanted if wanted is not None and is_version(wanted) else None
-    program = expanded(wanted) if wanted is not None and version is None else None
+    program = expanded(wanted).absolute() if wanted is not None and version is None else None
     if version is not None:
         check_version(version)
     home = official_folder()

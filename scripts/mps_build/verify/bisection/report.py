@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...common.plain_text import in_code, in_markdown, markdown_link, markdown_table, plain, with_code
+from ..reports.words import plural
 from .search import Standing, steps_at_most
 from .state import Stage, State
 from .versions import parse_version
@@ -107,7 +108,9 @@ def skipped_of(state: State, stage: Stage) -> int:
 def cost(state: State, stage: Stage) -> str:
     """Return how many of a stage's candidates were tested, and how many were not."""
     skipped = skipped_of(state, stage)
-    text = f"{probes_of(state, stage)} probes for {len(stage.candidates)} candidates, besides the ends"
+    text = (
+        f"{plural(probes_of(state, stage), 'probe')} for {plural(len(stage.candidates), 'candidate')}, besides the ends"
+    )
     return f"{text}; {skipped} not tested, as another has the same kernels" if skipped else text
 
 

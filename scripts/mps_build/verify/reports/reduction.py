@@ -17,7 +17,7 @@ from mps_build.common.plain_text import plain
 from mps_build.common.process import Command, capture
 from mps_build.common.records.device_record import Case, Record
 
-from ..target.interpreter import suite_environ
+from ..target.interpreter import executable_of, suite_environ
 
 SECONDS = 60
 _STARTING = 120  # torch's import, the case itself, on a busy machine
@@ -52,15 +52,13 @@ def find_python(record: Record, given: Path | None, cache: Path, environ: Mappin
         UsageError: the given one is not there.
     """
     if given is not None:
-        if not given.exists():
-            raise UsageError(f"{given} is not an interpreter", hint="--python names a Python that has torch")
-        return given
+        return executable_of(given)
     named = environ.get("MPS_BUILD_TORCH_PYTHON")
     ours = (cache / "verify" / "environments").absolute()
     recorded = Path(os.path.normpath(record.python.executable)) if record.python else None
     if recorded is not None and ours in recorded.parents and recorded.is_file():
         return recorded
-    return Path(named) if named and Path(named).exists() else None
+    return executable_of(Path(named)) if named and Path(named).exists() else None
 
 
 def reduce_case(suite: Path, record: Record, case: Case, on: ReductionDevice, said: str) -> Reduction:

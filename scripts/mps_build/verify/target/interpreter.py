@@ -221,7 +221,7 @@ def describe_interpreter(path: Path, *, environ: Mapping[str, str]) -> Interpret
     Raises:
         UsageError: it is not there, is none, or is for another machine.
     """
-    python = _executable(path)
+    python = executable_of(path)
     answer = capture(Command(argv=(str(python), "-c", _DESCRIBE), environ=environ), timeout_seconds=60)
     try:
         facts = parse_json(answer.stdout.strip().splitlines()[-1])
@@ -302,8 +302,12 @@ def machine_of_program(head: bytes) -> str | None:
     return None
 
 
-def _executable(path: Path) -> Path:
-    """Return the interpreter meant: a folder stands for its bin/python. Links stay: a venv is known by its own."""
+def executable_of(path: Path) -> Path:
+    """Return the interpreter meant, absolute: a folder stands for its bin/python. Links stay: a venv is known by them.
+
+    Raises:
+        UsageError: nothing is there, or a folder without one.
+    """
     python = path.absolute()
     if python.is_dir():
         inside = next((python / name for name in ("bin/python", "bin/python3") if (python / name).exists()), None)

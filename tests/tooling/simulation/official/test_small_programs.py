@@ -27,6 +27,7 @@ _LINK = ("-shared", "-Wl,-undefined,dynamic_lookup", "-Wl,-rpath,@loader_path")
 _CHECKS = {
     "system": "characters dispatch dyld errno files jumps limits long_double packed_arguments processes shared_memory "
     "signals sockets threads variadics versions",
+    "names": "names",
     "cplusplus": "exceptions static_objects streams stubs thread_variables threads_of_cplusplus types",
 }
 

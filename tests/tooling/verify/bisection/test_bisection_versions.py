@@ -92,6 +92,10 @@ def test_versions_with_the_same_kernels_are_not_tested(tmp_path: Path) -> None:
     assert kernels.note("2.8.0", "2.9.0").endswith("differ between 2.8.0 and 2.9.0: exp_dense_float_float")
     stage = Stage(kind="versions", old=VERSIONS[0], new=VERSIONS[-1], candidates=list(VERSIONS[1:-1]), seek="bad")
     assert "2 probes for 8 candidates, besides the ends; 1 not tested" in report.cost(state, stage)
+    assert (
+        report.cost(state, stage.model_copy(update={"candidates": ["2.8.0"]}))
+        == "1 probe for 1 candidate, besides the ends"
+    )
 
 
 def test_a_cause_in_the_host_is_found_although_the_kernels_point_elsewhere(tmp_path: Path) -> None:

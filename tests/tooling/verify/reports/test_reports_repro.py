@@ -246,8 +246,22 @@ def test_a_python_that_a_record_names_is_run_only_if_this_tool_made_it(tmp_path:
     assert of(f"{tmp_path}/verify/environments/../../python") is None
     assert find_python(RECORD, foreign, tmp_path, {}) == foreign
     assert find_python(RECORD, None, tmp_path, {"MPS_BUILD_TORCH_PYTHON": str(foreign)}) == foreign
-    with pytest.raises(UsageError, match="is not an interpreter"):
+    with pytest.raises(UsageError, match="no such file"):
         find_python(RECORD, tmp_path / "none", tmp_path, {})
+
+
+def test_a_python_that_is_named_from_where_the_user_stands_is_found_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reducer runs in a folder of its own: a relative `--python` was not there."""
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("")
+    monkeypatch.chdir(tmp_path)
+
+    for given in ("venv", "venv/bin/python"):
+        assert find_python(RECORD, Path(given), tmp_path, {}) == python
+    assert find_python(RECORD, None, tmp_path, {"MPS_BUILD_TORCH_PYTHON": "venv/bin/python"}) == python
 
 
 def test_a_reducer_that_gives_no_answer_leaves_the_long_script(tmp_path: Path) -> None:

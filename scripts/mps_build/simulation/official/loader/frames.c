@@ -16,7 +16,7 @@ static const char *(*current_operator)(void), *(*current_command)(void);
 
 /* Adds a frame; false where Python's own begin, which name themselves. A return address may be the next function's. */
 static bool add_frame(struct crash_words *words, const char *address, bool is_return) {
-    const struct image *image = image_of(address);
+    struct image *image = image_of(address);
     uint64_t distance;
     Dl_info info = {0};
     const char *name = image ? symbol_at(image, address - is_return, &distance) : NULL, *path = image ? image->path : NULL;

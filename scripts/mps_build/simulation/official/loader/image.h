@@ -57,6 +57,7 @@ struct image {
     struct image *libraries[MACHO_MOST_LIBRARIES];   /* NULL: of the system, or weak and not there */
     struct names symbols;                       /* of a provider, and of an image without a list of exports */
     uint64_t thread_data, thread_filled, thread_size;   /* where it lies now; bytes that are not zero; all bytes */
+    struct places *places;                      /* its symbols by their addresses; NULL: none was looked up yet */
 };
 
 extern struct image *images[MOST_IMAGES];
@@ -84,5 +85,6 @@ void *stub_for(const char *name, const char *library, const char *reason);
 void prepare_threads(struct image *image);      /* the descriptors of its thread variables */
 void start_image(struct image *image);
 void watch_for_crashes(void);
-const char *symbol_at(const struct image *image, const void *address, uint64_t *distance);
+/* The last symbol at an address of the image, or before it; NULL: there is none. */
+const char *symbol_at(struct image *image, const void *address, uint64_t *distance);
 #endif

@@ -159,7 +159,7 @@ char *darwin_dlerror(void) {
 }
 
 int darwin_dladdr(const void *address, Dl_info *info) {
-    const struct image *image = image_of(address);
+    struct image *image = image_of(address);
     if (!image) return dladdr(address, info);
     uint64_t distance;
     const char *name = symbol_at(image, address, &distance);

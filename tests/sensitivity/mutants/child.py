@@ -15,9 +15,11 @@ from typing import Any, Mapping, Sequence
 
 _ASK = Path(__file__).with_name("ask.py")
 SUITE = Path(__file__).resolve().parents[2] / "device"
-# Of the wall: a case of the default layers takes at most some seconds; many processes may share the machine.
+# A case takes up to 30 seconds of CPU, and minutes of the wall where many processes share the machine: it hangs when it
+# has used this much CPU, or none for as long by the wall.
 HANG_SECONDS = 150
 START_SECONDS = 300
+_USES_NONE = 1.0
 _BYTES = 1 << 16
 
 
@@ -109,14 +111,14 @@ def _one_process(
             argv, env=dict(environ), cwd=folder, pass_fds=(sender,), stdin=subprocess.DEVNULL, stdout=said, stderr=said
         )
     os.close(sender)
-    buffer, ended, limit = b"", False, time.monotonic() + START_SECONDS
+    buffer, ended = b"", False
+    hang = Hang(START_SECONDS, 0.0, time.monotonic())
     try:
         while True:
-            ready, _, _ = select.select([receiver], [], [], max(0.0, min(limit, until) - time.monotonic()))
-            if not ready or time.monotonic() > until:
+            if why := _waited(receiver, process.pid, hang, until):
                 process.kill()
                 process.wait()
-                if time.monotonic() > until:
+                if why == "cut":
                     return [row for row in rows if row["outcome"] != "started"], "cut"
                 return rows, "timeout" if rows else "start"
             piece = os.read(receiver, _BYTES)
@@ -125,7 +127,7 @@ def _one_process(
             *lines, buffer = (buffer + piece).split(b"\n")
             for line in lines:
                 row = json.loads(line)
-                limit = time.monotonic() + hang_seconds
+                hang = Hang(hang_seconds, cpu_seconds(process.pid), time.monotonic())
                 if "started" in row:
                     rows.append({"id": row["started"], "outcome": "started"})
                 elif "end" in row:
@@ -142,6 +144,43 @@ def _one_process(
     if rows and rows[-1]["outcome"] == "started":
         return rows, "crashed"
     return rows, "crashed" if rows else "start"
+
+
+def _waited(receiver: int, process: int, hang: Hang, until: float) -> str:
+    """Wait until the process says something: return nothing then, cut where the time is over, or hung."""
+    while True:
+        ready, _, _ = select.select([receiver], [], [], max(0.0, min(hang.look, until) - time.monotonic()))
+        now = time.monotonic()
+        if now > until:
+            return "cut"
+        if ready:
+            return ""
+        if hang.has_come(cpu_seconds(process), now):
+            return "hung"
+
+
+class Hang:
+    """Whether what a process does now has hung: by its CPU time, since a busy machine may give it little."""
+
+    def __init__(self, seconds: float, used: float, now: float) -> None:
+        self._seconds, self._begun, self._seen = seconds, used, used
+        self.look = now + seconds  # of the monotonic clock: when to look again
+
+    def has_come(self, used: float, now: float) -> bool:
+        """Say so for a process that has used so many CPU seconds; look again later if it has not."""
+        if used - self._begun >= self._seconds or used - self._seen < _USES_NONE:
+            return True
+        self._seen, self.look = used, now + self._seconds
+        return False
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the CPU seconds that a process has used; 0 where it is gone."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def simulated(arguments: Sequence[str], library: Path) -> str:

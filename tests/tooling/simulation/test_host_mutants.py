@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mutants import coverage_library, judge, text, toolchain, trial
-from mutants.child import Answers
+from mutants.child import Answers, Hang, cpu_seconds
 from mutants.coverage_library import blocks_at, lines_of
 from mutants.draw import Mutant, drawn
 from mutants.judge import Usual, by_suite_seed, changed, figures, in_order, sound, usual, verdict, weightiest
@@ -150,6 +150,34 @@ def test_a_failure_has_to_come_again_and_only_with_the_mutant(
     case = cases("a")["a"]
 
     assert trial._holds(case, [[case]], Path("mutated"), Path("unchanged"), "15.2", 0.0, 3) is expected
+
+
+@pytest.mark.parametrize(
+    ("used", "looks", "hangs"),
+    [
+        ([40.0], [150.0], False),  # the machine is busy: a case of 30 CPU seconds takes minutes there
+        ([40.0, 79.0, 149.0], [150.0, 300.0, 450.0], False),
+        ([40.0, 79.0, 161.0], [150.0, 300.0, 450.0], True),  # it computes without an end
+        ([10.5], [150.0], True),  # it waits for what does not come
+        ([60.0, 60.5], [150.0, 300.0], True),
+    ],
+)
+def test_a_case_hangs_by_the_cpu_it_uses_and_not_by_the_wall_of_a_busy_machine(
+    used: list[float], looks: list[float], hangs: bool
+) -> None:
+    hang = Hang(150.0, 10.0, 0.0)
+    found = []
+
+    for seconds, now in zip(used, looks, strict=True):
+        assert hang.look == now
+        found.append(hang.has_come(seconds, now))
+
+    assert found == [False] * (len(used) - 1) + [hangs]
+
+
+def test_the_cpu_time_of_a_process_is_read() -> None:
+    assert cpu_seconds(os.getpid()) > 0
+    assert cpu_seconds(2**22 + 1) == 0  # no process has this id
 
 
 def test_a_line_belongs_to_the_block_that_it_lies_in() -> None:

@@ -75,7 +75,12 @@ def fetch(
 @pytest.mark.parametrize(
     ("act", "said"),
     [
-        pytest.param(dripping(declared=1000, kind="text/html"), "less than 1000 bytes a second", id="page_drips"),
+        pytest.param(
+            dripping(declared=1000, kind="text/html"),
+            "less than 1000 bytes a second",
+            id="page_drips",
+            marks=pytest.mark.slow,  # waits for it; below pip it is tried always
+        ),
         pytest.param(index_of("torch", FILE, endless()), "sends more than 1048576 bytes", id="has_no_end"),
         pytest.param(patience("86400"), "asks for a pause of 86400 s", id="tomorrow"),
     ],

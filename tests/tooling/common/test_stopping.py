@@ -233,6 +233,7 @@ def test_a_closed_process_ends_with_the_tool_however_that_ends(tmp_path: Path, n
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
+@pytest.mark.slow  # seconds until it is killed
 def test_what_ignores_SIGTERM_is_killed_and_a_second_signal_does_not_disturb(tmp_path: Path) -> None:
     """nox sends SIGINT, and SIGTERM 0.3 s later."""
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

@@ -50,7 +50,7 @@ def test_cases_that_take_their_process_down_cost_one_case_each(tmp_path: Path, w
     assert "though it had not finished" in str(only_case(run, "test_exit_with_0").reason)
 
 
-@pytest.mark.slow  # seconds until what ignores SIGTERM is killed; test_stopping.py has another that does
+@pytest.mark.slow  # seconds until what ignores SIGTERM is killed
 def test_a_case_ends_with_a_driver_that_is_killed(tmp_path: Path) -> None:
     hang = """
 import signal, time

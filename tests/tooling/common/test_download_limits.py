@@ -176,6 +176,7 @@ def test_every_answer_past_a_limit_is_refused_below_pip_and_no_other(tmp_path: P
     assert all(each.startswith("127.0.0.1 ") for each in refused.values())
 
 
+@pytest.mark.slow  # takes it
 def test_a_short_pause_is_taken_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = write_wheel(tmp_path, {"torch/__init__.py": b""}, name=FILE).read_bytes()
     index = index_of("torch", FILE, lambda handler: page(handler, wheel, kind="application/octet-stream"))

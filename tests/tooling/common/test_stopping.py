@@ -152,6 +152,7 @@ def test_a_signal_is_reported_also_where_the_reader_of_standard_output_has_gone(
     assert not [pid for pid in pids if _runs(pid)]
 
 
+@pytest.mark.slow  # waits for what does not end
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
 def test_a_program_on_the_callers_terminal_decides_on_ctrl_c_and_ends_by_sigterm(tmp_path: Path) -> None:
     """As a shell does, it goes on after Ctrl-C; the tool then still hears SIGTERM."""

@@ -10,7 +10,7 @@ from fuzzed_json import KINDS
 from fuzzing import SEED, TARGETS, Target, mutated, run
 from processes import why_no_sandbox
 
-INPUTS = 25
+INPUTS = 40
 
 
 @pytest.mark.parametrize("target", TARGETS)

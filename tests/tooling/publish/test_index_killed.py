@@ -75,7 +75,7 @@ def environ() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("options", "step"),
     [
-        pytest.param([], 80, id="exchanged, some"),
+        pytest.param([], 25, id="exchanged, some"),
         pytest.param([], 1, id="exchanged", marks=pytest.mark.slow),
         pytest.param(["--no-exchange"], 1, id="renamed", marks=pytest.mark.slow),
     ],

@@ -222,9 +222,11 @@ def test_the_cases_of_known_issues_are_chosen_once_each() -> None:
         issue(id="1", cases=["issue-1", "issue-1-*"]),
         issue(id="2", cases=["issue-1"], operators=["add"], shown_by=["add:out:1"]),
         issue(id="3", cases=["issue-3"], devices=["cuda"]),
+        issue(id="4", cases=["issue-*", "issue-4-*"], operators=["mul"], shown_by=["mul:out:1"]),
+        issue(id="5", cases=["random-*"]),
     ]
 
-    assert selection_of(rows) == ("issue-1", "issue-1-*", "add:out:1")
+    assert selection_of(rows) == ("issue-1", "issue-1-*", "add:out:1", "issue-4-*", "mul:out:1", "random-*")
 
 
 def test_what_is_left_out_as_slow_is_there() -> None:

@@ -121,7 +121,7 @@ def make_table(issues: Iterable[Issue], runs: Iterable[Run], *, macos: str) -> T
 # What takes minutes of an emulator, or compilers of its own: left out where nobody chooses the cases.
 SLOW = (
     *("issue-95188*", "issue-161905*", "issue-170360*", "issue-174861*", "issue-178497*", "issue-183885*"),
-    *("issue-184180*", "issue-191976*"),
+    *("issue-184180*", "issue-191976*", "82707-t5-*"),
 )
 
 

@@ -166,7 +166,7 @@ class Progress:
         self._console.advanced(
             len(run.cases),
             total=self._before + run.collected or None,
-            note="  ".join(filter(None, (failed, self._slow, case.id))),
+            note="  ".join(filter(None, (failed, self._slow, f"last: {case.id}"))),
             left=self._pace.seconds_left(time.monotonic() - self._began),
         )
 

@@ -266,7 +266,7 @@ def test_the_progress_line_notices_a_run_that_is_ten_times_slower_and_says_why(m
     )
     assert line.slow == said
     assert printed.count("warning") == 1
-    assert f"{said}  case-399" in printed.replace("\n", " ")
+    assert f"{said}  last: case-399" in printed.replace("\n", " ")
 
 
 def test_a_run_that_is_somewhat_slower_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

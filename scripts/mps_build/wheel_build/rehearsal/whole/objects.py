@@ -243,8 +243,14 @@ def library_of(name: str) -> str | None:
     return min(places, key=lambda library: places[library], default=None)
 
 
+# Called when torch is imported. No is an answer that PyTorch knows: it then counts cores by the system's own call.
+_ANSWER_NO = frozenset({"_cpuinfo_initialize"})
+
+
 def fake_source(names: Sequence[str], demangled: Sequence[str]) -> str:
     """Return assembler text (arm64, Mach-O) that defines the names: functions trap, data is 64 zero bytes.
+
+    A library that may say that it knows nothing of this machine, cpuinfo, says so.
 
     Args:
         demangled: each name as a person reads it, in the same order; a function has its parameters there.
@@ -261,7 +267,8 @@ def fake_source(names: Sequence[str], demangled: Sequence[str]) -> str:
     data = [name for name in names if name not in set(functions)]
     lines = [".section __TEXT,__text,regular,pure_instructions"] if functions else []
     for name in functions:
-        lines += [f".globl {_quoted(name)}", ".p2align 2", f"{_quoted(name)}:", "  brk #0x1"]
+        code = ["  mov w0, #0", "  ret"] if name in _ANSWER_NO else ["  brk #0x1"]
+        lines += [f".globl {_quoted(name)}", ".p2align 2", f"{_quoted(name)}:", *code]
     lines += [".section __DATA,__data"] if data else []
     for name in data:
         lines += [f".globl {_quoted(name)}", ".p2align 3", f"{_quoted(name)}:", "  .space 64"]

@@ -61,7 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", metavar="FILE", type=Path, help="where to write the script (default: repro_<case>.py)"
     )
     parser.add_argument(
-        "--issue", metavar="FILE", type=Path, help="where to write the issue's text (default: repro_<case>.md)"
+        "--issue",
+        metavar="FILE",
+        type=Path,
+        help="where to write the issue's text (default: FILE.md beside the script)",
     )
     parser.add_argument(
         "--device", help="the device on which to find what still fails (default: the record's, if here)"
@@ -113,7 +116,8 @@ def run(options: Options, console: Console) -> Result:
 
 def _paths(options: Options, name: str) -> tuple[Path, Path]:
     stem = f"repro_{re.sub(r'[^A-Za-z0-9]+', '_', name)}"
-    return options.output or Path(f"{stem}.py"), options.issue or Path(f"{stem}.md")
+    script = options.output or Path(f"{stem}.py")
+    return script, options.issue or script.with_name(f"{script.name.removesuffix('.py')}.md")
 
 
 def _kernel(document: dict[str, Any], options: Options, console: Console) -> Result:

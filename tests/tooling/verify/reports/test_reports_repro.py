@@ -185,6 +185,9 @@ def test_the_command_writes_both_and_refuses_what_is_no_case(tmp_path: Path, mon
 
     assert main("repro", ["record.json", "issue-131750"]) == 0
     assert {path.name for path in tmp_path.glob("repro_*")} == {"repro_issue_131750.py", "repro_issue_131750.md"}
+    (tmp_path / "to").mkdir()
+    assert main("repro", ["record.json", "issue-131750", "--output", "to/bug.py"]) == 0
+    assert {path.name for path in (tmp_path / "to").iterdir()} == {"bug.py", "bug.md"}
     assert main("repro", ["record.json", "issue-13175"]) == 2
     assert main("repro", ["record.json", "test_x::collection"]) == 2
     assert main("repro", ["no.json", "issue-131750"]) == 2

@@ -110,7 +110,8 @@ def make_table(issues: Iterable[Issue], runs: Iterable[Run], *, macos: str) -> T
     ordered = sorted(runs, key=lambda run: Version(run.release))
     known = [row for row in issues if "mps" in row.devices and "official" in row.places]
     seen = {run.release: _cases_of(run) for run in ordered}
-    rows = [_known_row(row, known, seen, macos) for row in known if row.kind != "limit"]  # a limit is ours
+    wrong = {at: _by_owner(cases.values(), known, at, macos) for at, cases in seen.items()}
+    rows = [_known_row(row, known, seen, wrong, macos) for row in known if row.kind != "limit"]  # a limit is ours
     return Table(
         macos=macos,
         columns=tuple(_column(run) for run in ordered),
@@ -203,21 +204,40 @@ def _is_wrong(case: Case) -> bool:
     return case.outcome in (*FAILED, "known")
 
 
-def _known_row(row: Issue, known: Sequence[Issue], seen: Mapping[str, Mapping[str, Case]], macos: str) -> Row:
+def _by_owner(cases: Iterable[Case], known: Sequence[Issue], at: str, macos: str) -> dict[str, list[Case]]:
+    """Return the wrong cases of one release by the rows that they show.
+
+    Patterns of a row that holds for another release fit much. So a case is that of the rows that hold here; where none
+    of them speaks of it, of those that name it; else of each that speaks of it.
+    """
+    owned: dict[str, list[Case]] = {}
+    for case in filter(_is_wrong, cases):
+        those = [row for row in known if speaks_of(row, case)]
+        here = [row for row in those if _why_not_here(row, macos) is None and within(at, row.torch)]
+        named = [row for row in those if case.id in (*row.shown_by, *(row.cases or ()))]
+        for row in here or named or those:
+            owned.setdefault(row.id, []).append(case)
+    return owned
+
+
+def _known_row(
+    row: Issue,
+    known: Sequence[Issue],
+    seen: Mapping[str, Mapping[str, Case]],
+    owned: Mapping[str, Mapping[str, list[Case]]],
+    macos: str,
+) -> Row:
     why = _why_not_here(row, macos)
     limits = [each for each in known if each.kind == "limit" and each is not row]
-    wrong = {
-        at: [case for case in cases.values() if _is_wrong(case) and speaks_of(row, case)] for at, cases in seen.items()
-    }
+    wrong = {at: owned[at].get(row.id, []) for at in seen}
     # Cases that show it: those that it names, and drawn ones that were wrong so in some release.
     shown_by = {*row.shown_by, *(case.id for cases in wrong.values() for case in cases)}
     cells = {}
     for at, cases in seen.items():
         claimed = why is None and within(at, row.torch)
-        theirs = [each for each in known if each is not row and within(at, each.torch)] if not claimed else []
         cell = _cell(
             [case for case in cases.values() if case.id in shown_by or _fits(case.id, row.cases or ())],
-            [case for case in wrong[at] if not any(speaks_of(each, case) for each in theirs)],
+            wrong[at],
             limits,
         )
         cells[at] = replace(cell, differs=cell.word == ("right" if claimed else "wrong"))

@@ -104,6 +104,19 @@ def test_a_case_that_another_bug_explains_in_that_release_is_not_this_one() -> N
     assert [row.status for row in found.rows] == ["agrees", "agrees"]
 
 
+def test_what_no_row_of_a_release_explains_is_the_bug_of_the_row_that_names_the_case() -> None:
+    rows = [
+        issue(id="views", torch="<2.0", operators=["*"], shown_by=["mul:out:1"]),
+        issue(id="old-macos", torch="<2.10", macos="<15", operators=["addbmm"]),
+        issue(id="nothing", torch="<2.0", operators=["*"], shown_by=["addbmm:option:3"]),
+    ]
+
+    found = table(rows, run("2.6.0", case("addbmm:option:3", "known", "off by 3", known_issue="views")))
+
+    assert [row.cells["2.6.0"].word for row in found.rows] == ["not_run", "not_run", "wrong"]
+    assert [row.status for row in found.rows if row.cells["2.6.0"].differs] == ["differs"]
+
+
 def test_drawn_cases_are_right_only_where_one_of_them_shows_it_elsewhere() -> None:
     row = issue(id="nan", operators=["max_*"], dtype=["float16"], torch="<2.6", shown_by=["max_all:common:7"])
     half, single = {"dtype": "float16"}, {"dtype": "float32"}

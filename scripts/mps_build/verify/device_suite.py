@@ -127,12 +127,12 @@ class DeviceSuite:
 
 
 def if_there(name: str) -> str:
-    """Return an id of the core as a pattern that fits it alone: an id must be there, and not every release has each.
+    """Return an id or a pattern of the core as one that need not fit anything: not every release has each case.
 
     >>> if_there("issue-131750"), if_there("issue-1*"), if_there("add:out:1")
-    ('issue-13175[0]', 'issue-1*', 'add:out:1')
+    ('[i]ssue-131750', '[i]ssue-1*', 'add:out:1')
     """
-    return name if set(name) & set("*?[:") else f"{name[:-1]}[{name[-1:]}]"
+    return name if ":" in name or name[:1] in "*?[" else f"[{name[:1]}]{name[1:]}"
 
 
 def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False, threads: int | None = None) -> int:

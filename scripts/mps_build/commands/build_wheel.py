@@ -213,7 +213,8 @@ def following_lines(wheel: Path, *, is_torch: bool, on_mac: bool) -> Iterator[st
         yield f"it is for a Mac with Apple silicon: copy it there, then `pip install {shlex.quote(wheel.name)}`"
     yield f"next: nox -s {'verify_mps' if is_torch and on_mac else 'audit_wheel'} -- {name}"
     if is_torch:
-        yield f"on Linux, its Metal kernels without a Mac: nox -s verify_kernels -- {name}"
+        yield f"on Linux, without a Mac, its own code: nox -s verify_mps -- {name} --simulated --trust --quick"
+        yield f"its Metal kernels: nox -s verify_kernels -- {name}"
 
 
 def _words(value: Any) -> str:

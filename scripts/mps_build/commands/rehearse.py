@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,6 +184,8 @@ def run(options: Options, console: Console) -> Result:
     }
     if whole:
         console.print(f"wheel: {whole.made.wheel.path}\nparity: {whole.page}")
+        name = shlex.quote(str(whole.made.wheel.path))
+        console.print(f"next: nox -s verify_mps -- {name} --simulated --trust --quick")
         return Result(document={**document, **whole.document()})
     return Result(document={**document, "wheel": str(wheel) if wheel else None})
 

@@ -241,6 +241,8 @@ def test_a_wheel_for_a_mac_is_not_offered_to_another_systems_pip(tmp_path: Path)
     assert here[0].startswith("it is for a Mac with Apple silicon: copy it there")
     assert there[0] == f"install it: pip install {wheel}"
     assert here[1] == there[1] == f"next: nox -s audit_wheel -- {wheel}"
+    of_torch = list(following_lines(wheel, is_torch=True, on_mac=False))
+    assert of_torch[2].endswith(f": nox -s verify_mps -- {wheel} --simulated --trust --quick")
 
 
 def test_cpp_is_linked_with_the_systems_library_and_what_it_lacks_fails(tmp_path: Path, include: Path) -> None:

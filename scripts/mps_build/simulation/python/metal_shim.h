@@ -67,7 +67,12 @@ template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 3, packed> {
   SIM_COMMON
 };
 template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 4, packed> {
-  T x, y, z, w;
+  union {
+    struct {
+      T x, y, z, w;
+    };
+    sim_vec<T, 2, true> xy;
+  };
   sim_vec() = default;
   template <SIM_IF_SCALAR(A)> sim_vec(A a) : x(T(a)), y(T(a)), z(T(a)), w(T(a)) {}
   template <class A, class B, class C, class D> sim_vec(A a, B b, C c, D d) : x(T(a)), y(T(b)), z(T(c)), w(T(d)) {}
@@ -134,6 +139,20 @@ inline float sim_cospi(float f) {
   SIM_FUNCTION(asinh, std::asinh(f)) SIM_FUNCTION(acosh, std::acosh(f)) SIM_FUNCTION(atanh, std::atanh(f))       \
   SIM_FUNCTION(exp10, std::pow(10.0f, f))
 SIM_FUNCTIONS
+// A step of the type itself, not of float.
+template <class T> T nextafter(T a, T b) { return std::nextafter(a, b); }
+template <class T> T sim_nextafter(T a, T b) {
+  if (std::isnan(float(a)) || std::isnan(float(b))) return T(NAN);
+  if (a == b) return b;
+  ushort bits;
+  std::memcpy(&bits, &a, 2);
+  if (float(a) == 0) bits = float(b) < 0 ? 0x8001 : 1;
+  else bits += (float(a) < float(b)) == (float(a) > 0) ? 1 : -1;
+  std::memcpy(&a, &bits, 2);
+  return a;
+}
+inline half nextafter(half a, half b) { return sim_nextafter(a, b); }
+inline bfloat nextafter(bfloat a, bfloat b) { return sim_nextafter(a, b); }
 namespace precise {
 SIM_FUNCTIONS
 }
@@ -149,6 +168,12 @@ template <class T, int N, bool p> T dot(const sim_vec<T, N, p> &a, const sim_vec
   for (int i = 0; i < N; i++) sum = T(sum + a[i] * b[i]);
   return sum;
 }
+inline float3 cross(float3 a, float3 b) {
+  return float3{a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+inline half3 cross(half3 a, half3 b) {
+  return half3{half(a[1] * b[2] - a[2] * b[1]), half(a[2] * b[0] - a[0] * b[2]), half(a[0] * b[1] - a[1] * b[0])};
+}
 template <class T, int N> struct array {
   T elements[N];
   T &operator[](unsigned i) { return elements[i]; }
@@ -162,6 +187,7 @@ template <class T, class S> T as_type(S v) {
 }
 // Relaxed, as all of PyTorch's are.
 template <class T> struct sim_atomic { T value; };
+template <class T> using atomic = sim_atomic<T>;
 typedef sim_atomic<int> atomic_int;
 typedef sim_atomic<uint> atomic_uint;
 enum memory_order { memory_order_relaxed };
@@ -172,7 +198,15 @@ template <class T> void atomic_store_explicit(sim_atomic<T> *at, T value, memory
   __atomic_store_n(&at->value, value, __ATOMIC_RELAXED);
 }
 template <class T> T atomic_fetch_add_explicit(sim_atomic<T> *at, T value, memory_order) {
-  return __atomic_fetch_add(&at->value, value, __ATOMIC_RELAXED);
+  if constexpr (std::is_integral_v<T>) {
+    return __atomic_fetch_add(&at->value, value, __ATOMIC_RELAXED);
+  } else {
+    T old, sum;
+    __atomic_load(&at->value, &old, __ATOMIC_RELAXED);
+    do sum = old + value;
+    while (!__atomic_compare_exchange(&at->value, &old, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+  }
 }
 template <class T>
 bool atomic_compare_exchange_weak_explicit(sim_atomic<T> *at, T *expected, T wanted, memory_order, memory_order) {

@@ -18,7 +18,7 @@ SHIM = Path(__file__).resolve().parent / "metal_shim.h"
 # A kernel; a template's, which is none until one of its instances is named; and such an instance.
 _KERNEL = re.compile(
     r"(?P<template>\btemplate\s*<[^<>]*>\s*)?(?:\btemplate\s*\[\[\s*host_name\s*\((?P<host>[\s\w\"]+)\)\s*\]\]\s*)?"
-    r"\bkernel\s+void\s+(?P<name>\w+)\s*(?P<given><[^<>()]*>)?\s*\("
+    r"\b(?:kernel\s+void|void\s+kernel)\s+(?P<name>\w+)\s*(?P<given><[^<>()]*>)?\s*\("
 )
 _CONSTANT = re.compile(r"\bconstant\s+([\w:]+)\s+(\w+)\s*\[\[\s*function_constant\s*\(\s*(\d+)\s*\)\s*\]\]\s*;")
 _INCLUDE = re.compile(r"^[ \t]*#include[ \t]*<metal\w*>[ \t]*$", re.MULTILINE)
@@ -96,7 +96,7 @@ def _parameters(parts: list[str], kernel: str, of_template: list[list[str]]) -> 
     for index, part in enumerate(parts):
         names = _ATTRIBUTE.findall(part) or (of_template[index] if index < len(of_template) else [])
         words = _ATTRIBUTE.sub("", part).strip()
-        kind = re.sub(r"\w+\s*$", "", words).strip()
+        kind = re.sub(r"\w+\s*$", "", words).strip() or words  # an instance of a template may leave the name out
         slot = next((int(found[1]) for each in names if (found := _SLOT.fullmatch(each))), None)
         identity = next((each.strip() for each in names if each.strip() in _IDS), None)
         if identity is None and slot is None:

@@ -147,11 +147,25 @@ def test_functions_of_one_and_of_two_numbers_take_each_type(
         "kernel void mixed(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
         f"  float x = out[i]; half h = 2; bfloat b = bfloat(x); out[i] = {' + '.join(calls)};\n}}\n"
     )
+    # What a build without Metal's compiler leaves as text in 2.6.0: nextafter, cross, bicubic gradients, i0.
+    parameters = (
+        "constant ulong4 &sizes [[buffer(1)]], device atomic<float> *sum [[buffer(2)]], "
+        "uint i [[thread_position_in_grid]]"
+    )
+    text += (
+        f"template <class T> void kernel stepped(device T *out, {parameters}) {{\n  ulong2 two = sizes.xy;\n"
+        "  out[i] = nextafter(out[i], out[two.y]) + metal::nextafter(1.0f, 2.0f) + cross(half3(1), half3(2)).x;\n"
+        "  atomic_fetch_add_explicit(sum + i, cross(float3(1), float3(2)).y, memory_order_relaxed);\n}\n"
+    )
+    for name in ("float", "half", "bfloat"):
+        given = f"device {name} *, constant ulong4 &, device atomic<float> *, uint"
+        text += f'template [[host_name("stepped_{name}")]] void kernel stepped<{name}>({given});\n'
     kernels = Kernels(reader=tmp_path / "none", home=tmp_path, zig=tools.zig)
 
     reason, library = kernels.answer(ASK_SOURCE, 0, text.encode())
 
     assert reason == b"" and Path(library.decode()).is_file()
+    assert b"stepped_bfloat" in Path(library.decode()).read_bytes()
 
 
 _END = """

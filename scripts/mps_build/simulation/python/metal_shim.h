@@ -71,7 +71,9 @@ template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 4, packed> {
     struct {
       T x, y, z, w;
     };
-    sim_vec<T, 2, true> xy;
+    struct {
+      sim_vec<T, 2, true> xy, zw;
+    };
   };
   sim_vec() = default;
   template <SIM_IF_SCALAR(A)> sim_vec(A a) : x(T(a)), y(T(a)), z(T(a)), w(T(a)) {}

@@ -153,7 +153,8 @@ def test_functions_of_one_and_of_two_numbers_take_each_type(
         "uint i [[thread_position_in_grid]]"
     )
     text += (
-        f"template <class T> void kernel stepped(device T *out, {parameters}) {{\n  ulong2 two = sizes.xy;\n"
+        f"template <class T> void kernel stepped(device T *out, {parameters}) {{\n"
+        "  ulong2 two = sizes.xy + ulong2(sizes.zw);\n"
         "  out[i] = nextafter(out[i], out[two.y]) + metal::nextafter(1.0f, 2.0f) + cross(half3(1), half3(2)).x;\n"
         "  atomic_fetch_add_explicit(sum + i, cross(float3(1), float3(2)).y, memory_order_relaxed);\n}\n"
     )

@@ -21,6 +21,9 @@ from mps_build.common.records.device_record import FAILED, Case, Record
 Word = Literal["wrong", "right", "absent", "unclear", "not_run"]
 Status = Literal["agrees", "differs", "new", "not_seen", "not_here", "not_run"]
 
+# Release -> wrong case -> the ids of the rows that it shows.
+Owned = Mapping[str, Mapping[str, Sequence[str]]]
+
 # A message of the software Metal is mostly a limit of ours.
 _OURS = "software Metal:"
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:\"']+/)+")
@@ -110,12 +113,17 @@ def make_table(issues: Iterable[Issue], runs: Iterable[Run], *, macos: str) -> T
     ordered = sorted(runs, key=lambda run: Version(run.release))
     known = [row for row in issues if "mps" in row.devices and "official" in row.places]
     seen = {run.release: _cases_of(run) for run in ordered}
-    wrong = {at: _by_owner(cases.values(), known, at, macos) for at, cases in seen.items()}
-    rows = [_known_row(row, known, seen, wrong, macos) for row in known if row.kind != "limit"]  # a limit is ours
+    owned: Owned = {
+        at: {
+            name: [row.id for row in _owners(case, known, at, macos)] for name, case in cases.items() if _is_wrong(case)
+        }
+        for at, cases in seen.items()
+    }
+    rows = [_known_row(row, known, seen, owned, macos) for row in known if row.kind != "limit"]  # a limit is ours
     return Table(
         macos=macos,
         columns=tuple(_column(run) for run in ordered),
-        rows=(*rows, *_unknown_rows(known, seen)),
+        rows=(*rows, *_unknown_rows(known, seen, owned)),
     )
 
 
@@ -204,32 +212,28 @@ def _is_wrong(case: Case) -> bool:
     return case.outcome in (*FAILED, "known")
 
 
-def _by_owner(cases: Iterable[Case], known: Sequence[Issue], at: str, macos: str) -> dict[str, list[Case]]:
-    """Return the wrong cases of one release by the rows that they show.
+def _owners(case: Case, known: Sequence[Issue], at: str, macos: str) -> list[Issue]:
+    """Return the rows that a wrong case of one release shows; none: it is a bug without a row.
 
-    Patterns of a row that holds for another release fit much. So a case is that of the rows that hold here; where none
-    of them speaks of it, of those that name it; else of each that speaks of it.
+    Rows that hold here; where none of them speaks of it, those that name it, a drawn case by its id. Operators of a
+    row that holds for another release fit much, and say nothing here.
     """
-    owned: dict[str, list[Case]] = {}
-    for case in filter(_is_wrong, cases):
-        those = [row for row in known if speaks_of(row, case)]
-        here = [row for row in those if _why_not_here(row, macos) is None and within(at, row.torch)]
-        named = [row for row in those if case.id in (*row.shown_by, *(row.cases or ()))]
-        for row in here or named or those:
-            owned.setdefault(row.id, []).append(case)
-    return owned
+    those = [row for row in known if speaks_of(row, case)]
+    here = [row for row in those if _why_not_here(row, macos) is None and within(at, row.torch)]
+    named = [row for row in those if case.id in (*row.shown_by, *(row.cases or ()))]
+    return here or named or [row for row in those if _fits(case.id, row.cases or ())]
 
 
 def _known_row(
     row: Issue,
     known: Sequence[Issue],
     seen: Mapping[str, Mapping[str, Case]],
-    owned: Mapping[str, Mapping[str, list[Case]]],
+    owned: Owned,
     macos: str,
 ) -> Row:
     why = _why_not_here(row, macos)
     limits = [each for each in known if each.kind == "limit" and each is not row]
-    wrong = {at: owned[at].get(row.id, []) for at in seen}
+    wrong = {at: [cases[name] for name, rows in owned[at].items() if row.id in rows] for at, cases in seen.items()}
     # Cases that show it: those that it names, and drawn ones that were wrong so in some release.
     shown_by = {*row.shown_by, *(case.id for cases in wrong.values() for case in cases)}
     cells = {}
@@ -314,20 +318,20 @@ def _with_ends(row: Row) -> Row:
     )
 
 
-def _unknown_rows(known: Sequence[Issue], seen: Mapping[str, Mapping[str, Case]]) -> list[Row]:
+def _unknown_rows(known: Sequence[Issue], seen: Mapping[str, Mapping[str, Case]], owned: Owned) -> list[Row]:
     """Return a row for each issue, or case, that is wrong somewhere and that no known issue speaks of there."""
     limits = [row for row in known if row.kind == "limit"]
     groups: dict[str, dict[str, None]] = {}
-    for cases in seen.values():
+    for at, cases in seen.items():
         for case in cases.values():
-            if _is_wrong(case) and not _is_ours(case, limits) and not any(speaks_of(row, case) for row in known):
+            if _is_wrong(case) and not _is_ours(case, limits) and not owned[at][case.id]:
                 groups.setdefault(", ".join(case.issue) or case.id, {})[case.id] = None
     rows = []
     for name, ids in groups.items():
         cells = {}
         for at, cases in seen.items():
             ours = [cases[each] for each in ids if each in cases]
-            new = [case for case in ours if _is_wrong(case) and not any(speaks_of(row, case) for row in known)]
+            new = [case for case in ours if _is_wrong(case) and not owned[at][case.id]]
             cell = _cell(ours, new, limits)
             cells[at] = replace(cell, differs=cell.word == "wrong")
         link = f"https://github.com/pytorch/pytorch/issues/{name}" if name.isdecimal() else None

@@ -26,6 +26,8 @@ Owned = Mapping[str, Mapping[str, Sequence[str]]]
 
 # A message of the software Metal is mostly a limit of ours.
 _OURS = "software Metal:"
+# A release that does not have what is tested yet: nothing is wrong, unless a row of that release says so.
+_LACKS = re.compile(r"NotImplementedError|not (?:currently )?supported on (?:the )?MPS|`fused=True` requires")
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:\"']+/)+")
 
 
@@ -212,6 +214,10 @@ def _is_wrong(case: Case) -> bool:
     return case.outcome in (*FAILED, "known")
 
 
+def _lacks(case: Case) -> bool:
+    return _is_wrong(case) and _LACKS.search(case.reason or "") is not None
+
+
 def _owners(case: Case, known: Sequence[Issue], at: str, macos: str) -> list[Issue]:
     """Return the rows that a wrong case of one release shows; none: it is a bug without a row.
 
@@ -220,6 +226,8 @@ def _owners(case: Case, known: Sequence[Issue], at: str, macos: str) -> list[Iss
     """
     those = [row for row in known if speaks_of(row, case)]
     here = [row for row in those if _why_not_here(row, macos) is None and within(at, row.torch)]
+    if not here and _lacks(case):
+        return []
     named = [row for row in those if case.id in (*row.shown_by, *(row.cases or ()))]
     return here or named or [row for row in those if _fits(case.id, row.cases or ())]
 
@@ -275,9 +283,9 @@ def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue])
     ours = [case for case in cases if case.outcome == "own_fault" or (_is_wrong(case) and _is_ours(case, limits))]
     found: tuple[tuple[Word, list[Case]], ...] = (
         ("wrong", [case for case in wrong if case not in ours]),
-        ("unclear", [case for case in cases if case in ours or _is_wrong(case)]),
+        ("unclear", [case for case in cases if case in ours or (_is_wrong(case) and not _lacks(case))]),
         ("right", [case for case in cases if case.outcome in ("passed", "unexpected_pass")]),
-        ("absent", [case for case in cases if case.outcome == "skipped"]),
+        ("absent", [case for case in cases if case.outcome == "skipped" or _lacks(case)]),
     )
     for word, those in found:
         if those:
@@ -324,14 +332,14 @@ def _unknown_rows(known: Sequence[Issue], seen: Mapping[str, Mapping[str, Case]]
     groups: dict[str, dict[str, None]] = {}
     for at, cases in seen.items():
         for case in cases.values():
-            if _is_wrong(case) and not _is_ours(case, limits) and not owned[at][case.id]:
+            if _is_wrong(case) and not (_is_ours(case, limits) or _lacks(case) or owned[at][case.id]):
                 groups.setdefault(", ".join(case.issue) or case.id, {})[case.id] = None
     rows = []
     for name, ids in groups.items():
         cells = {}
         for at, cases in seen.items():
             ours = [cases[each] for each in ids if each in cases]
-            new = [case for case in ours if _is_wrong(case) and not owned[at][case.id]]
+            new = [case for case in ours if _is_wrong(case) and not _lacks(case) and not owned[at][case.id]]
             cell = _cell(ours, new, limits)
             cells[at] = replace(cell, differs=cell.word == "wrong")
         link = f"https://github.com/pytorch/pytorch/issues/{name}" if name.isdecimal() else None

@@ -79,6 +79,7 @@ def test_what_is_seen_elsewhere_is_marked_and_the_oldest_release_is_no_first_one
         (case("issue-131750", "failed", "as a limit says"), "?"),
         (case("issue-131750", "failed", "another fault"), "?"),
         (case("issue-131750", "skipped", "needs torch 2.5"), "–"),
+        (case("issue-131750", "known", "raised TypeError: BFloat16 is not supported on MPS"), "–"),
         (case("issue-0", "passed"), ""),
         (case("issue-131750", "crashed", "off: ended by SIGABRT"), "x"),
     ],

@@ -483,6 +483,10 @@ void newer_setter() {
   printf("%d\n", [MTLCompileOptions instancesRespondToSelector:@selector(setMathMode:)]);
   [[MTLCompileOptions new] setMathMode:MTLMathModeSafe];
 }
+void newer_getter() {  // how PyTorch 2.0 to 2.4 ask for macOS 13.3
+  printf("%d\n", [(NSObject *)[MTLCompileOptions new] respondsToSelector:@selector(maxTotalThreadsPerThreadgroup)]);
+  [[MTLCompileOptions new] maxTotalThreadsPerThreadgroup];
+}
 void newer_class() {
   printf("%d\n", NSClassFromString(@"MPSGraphFFTDescriptor") != nil);
   [MPSGraphFFTDescriptor descriptor];
@@ -511,7 +515,7 @@ struct {
     SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy) SCENARIO(outside_before_others)
     SCENARIO(many_bytes) SCENARIO(many_threads) SCENARIO(resident) SCENARIO(not_resident) SCENARIO(released_early)
     SCENARIO(used_after_its_release) SCENARIO(signalled) SCENARIO(not_signalled) SCENARIO(unknown_selector)
-    SCENARIO(newer_method) SCENARIO(newer_setter) SCENARIO(newer_class) SCENARIO(newer_constant)
+    SCENARIO(newer_method) SCENARIO(newer_setter) SCENARIO(newer_getter) SCENARIO(newer_class) SCENARIO(newer_constant)
     SCENARIO(names_the_operator) SCENARIO(in_rows) SCENARIO(outside_in_a_row) SCENARIO(nothing_bound_to_a_reference)
     SCENARIO(nothing_bound_to_much) SCENARIO(written_where_nothing_is_bound) SCENARIO(threadgroup_memory)
     SCENARIO(three_numbers) SCENARIO(after_a_refusal) SCENARIO(semaphores) SCENARIO(placed_in_a_heap)

@@ -94,6 +94,7 @@ def test_what_metal_refuses_is_an_error_that_says_what_was_wrong(program: Path, 
     [
         ("newer_method", "13.0", "12.3", "-[MTLBuffer gpuAddress]"),
         ("newer_setter", "15.0", "14.4", "-[MTLCompileOptions setMathMode:]"),
+        ("newer_getter", "13.3", "13.2", "-[MTLCompileOptions maxTotalThreadsPerThreadgroup]"),
         ("newer_class", "14.0", "13.3", "the class MPSGraphFFTDescriptor"),
         ("newer_constant", "14.0", "13", "MTLLanguageVersion3_1"),
     ],

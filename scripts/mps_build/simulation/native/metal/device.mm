@@ -151,6 +151,10 @@ id<MTLSharedEvent> new_event();
 }
 - (void)setMathFloatingPointFunctions:(MTLMathFloatingPointFunctions)functions {
 }
+// PyTorch 2.0 to 2.4 take macOS for 13.3 or newer if this is answered.
+- (NSUInteger)maxTotalThreadsPerThreadgroup {
+  return 0;
+}
 @end
 @implementation MTLCaptureDescriptor
 - (void)setCaptureObject:(id)object {

@@ -13,11 +13,15 @@ import argparse
 import difflib
 import os
 import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..common.console import Console
+from ..common.environment import fetch_environ
 from ..common.errors import UsageError
 from ..common.files import write_whole
 from ..common.json_text import load_json
@@ -29,6 +33,7 @@ from ..common.workspace import cache_folder
 from ..kernels.report import repro as kernel_repro
 from ..verify.reports.reduction import ReductionDevice, find_python, reduce_case
 from ..verify.reports.repro import embed, render_issue, render_script, said_of
+from ..verify.target.environments import EnvironmentStore
 from .shared.options import add_inject
 
 TASK = ("verify", 5)
@@ -90,9 +95,8 @@ def run(options: Options, console: Console) -> Result:
         raise UsageError(f"{case.id}: is an event of the run, not a case: it cannot be repeated", hint=case.reason)
     script_path, issue_path = _paths(options, case.id)
     suite = data_root() / "tests" / "device"
-    python = find_python(record, options.python, cache_folder(), os.environ)
-    on = ReductionDevice(python=python, device=options.device, fault=options.inject)
-    short = reduce_case(suite, record, case, on, said_of(record, case))
+    with _device(record, options, console) as on:
+        short = reduce_case(suite, record, case, on, said_of(record, case))
     if short.script is None and case.is_drawn:
         raise UsageError(
             f"{case.id}: {short.refused}", hint="--python names a Python with torch; --device asks another"
@@ -108,10 +112,43 @@ def run(options: Options, console: Console) -> Result:
         console.warn("nothing was run on a device: the script follows from the record alone")
     if case.outcome in ("passed", "skipped"):
         console.warn(f"{case.id} {case.outcome} in this record: the script will not show a failure")
-    console.print(f"next: python {script_path}")
+    console.print(f"next: {_command(record, script_path)}")
     lines = len(script.splitlines())
     document = {"case": case.id, "script": str(script_path), "issue": str(issue_path), "lines": lines}
     return Result(document={**document, "not_reduced": short.refused or None})
+
+
+def _command(record: Record, script: Path) -> str:
+    """Return what runs the script where the record's device is."""
+    name = shlex.quote(str(script))
+    if (simulated := record.simulated) is None or simulated.source is not None or "+" in simulated.release:
+        return f"python {name}"
+    release = f"torch=={simulated.release}" if simulated.official else f"v{simulated.release}"
+    return f"nox -s simulate -- {release} --macos {simulated.macos} -- python {name}"
+
+
+@contextmanager
+def _device(record: Record, options: Options, console: Console) -> Iterator[ReductionDevice]:
+    """Yield where the case is reduced: on a simulated device where the record is of one, and no other is named."""
+    python = find_python(record, options.python, cache_folder(), os.environ)
+    simulated = record.simulated
+    # A record is somebody's file: what the index or Debian has is fetched for it, no tree or wheel that it names.
+    is_ours = simulated is not None and simulated.source is None and "+" not in simulated.release
+    if simulated is None or python is not None or options.device is not None or not is_ours:
+        yield ReductionDevice(python=python, device=options.device, fault=options.inject)
+        return
+    from ..verify.simulated_suites import simulated_python  # needs what only a simulation needs
+
+    store = EnvironmentStore(
+        cache=cache_folder() / "verify",
+        environ={**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"},
+        log=cache_folder() / "logs" / "repro.log",
+        reporter=console,
+    )
+    with simulated_python(simulated, store) as target:
+        yield ReductionDevice(
+            python=target.interpreter.executable, fault=options.inject, variables=target.environ.variables
+        )
 
 
 def _paths(options: Options, name: str) -> tuple[Path, Path]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -164,6 +165,21 @@ class OfficialSuite(SimulatedSuite):
             },
             wheel=WheelFile(file=wheel.path.name, sha256=wheel.sha256, kind=audited_kind(wheel.path)),
         )
+
+
+@contextmanager
+def simulated_python(simulated: Simulated, store: EnvironmentStore) -> Iterator[Target]:
+    """Yield the Python whose mps answered so, and its variables; it is made first where it is not there yet.
+
+    Raises:
+        HostError, SourceError, BuildEnvironmentError, CompileError, OwnFault: it cannot be had here.
+    """
+    request = VerifyRequest(simulated=simulated)
+    if not simulated.official:
+        yield SimulatedSuite(request, simulated).make_target(store)
+        return
+    with OfficialSuite(request, simulated, wheel=f"torch=={simulated.release}") as suite:
+        yield suite.make_target(store)
 
 
 def _judged_below(case: Case) -> Case:

@@ -36,11 +36,15 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReductionDevice:
-    """Where a case is reduced: a Python with torch, a device (None: the record's, if it is here), an injected fault."""
+    """Where a case is reduced: a Python with torch, a device (None: the record's, if it is here), an injected fault.
+
+    `variables`: the environment of that Python; None: this process's.
+    """
 
     python: Path | None
     device: str | None = None
     fault: str | None = None
+    variables: Mapping[str, str] | None = None
 
 
 def find_python(record: Record, given: Path | None, cache: Path, environ: Mapping[str, str]) -> Path | None:
@@ -111,9 +115,8 @@ def _run(
         argv = [str(on.python), "-W", "ignore", *module, f"--output={output}"]
         argv += [f"--{key}={value}" for key, value in options.items()]
         argv += [] if on.device or on.fault else ["--or-record"]
-        command = Command(
-            argv=(*argv, "--", case.id), cwd=suite, environ=within_quota(suite_environ(os.environ).variables)
-        )
+        variables = suite_environ(os.environ).variables if on.variables is None else on.variables
+        command = Command(argv=(*argv, "--", case.id), cwd=suite, environ=within_quota(variables))
         done = capture(command, timeout_seconds=SECONDS + _STARTING)
         if not output.is_file():
             last = (done.stderr.strip().splitlines() or ["it did not end in time" if done.timed_out else "it ended"])[

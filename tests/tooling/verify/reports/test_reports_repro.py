@@ -5,15 +5,20 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
 from mps_build.common.records.device_record import Case, KnownIssue, Python, Record, Simulated, Torch, write_record
+from mps_build.verify import simulated_suites
 from mps_build.verify.reports.html import render
 from mps_build.verify.reports.reduction import ReductionDevice, find_python, reduce_case
 from mps_build.verify.reports.repro import embed, render_issue, render_script, without_other_cases
+from mps_build.verify.target.environments import EnvironmentStore
 
 SUITE = Path(__file__).parents[3] / "device"
 CASE = Case(
@@ -191,6 +196,46 @@ def test_the_command_writes_both_and_refuses_what_is_no_case(tmp_path: Path, mon
     assert main("repro", ["record.json", "issue-13175"]) == 2
     assert main("repro", ["record.json", "test_x::collection"]) == 2
     assert main("repro", ["no.json", "issue-131750"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("simulated", "is_made"),
+    [
+        (Simulated(release="2.15.0", macos="15.2", official=True), True),
+        (Simulated(release="2.6.0", macos="14.4"), True),
+        (Simulated(release="2.6.0", macos="14.4", source="/tree/of/somebody"), False),
+        (Simulated(release="2.6.0+rehearsal.linux", macos="15.2", official=True), False),
+    ],
+)
+def test_a_case_of_a_simulated_device_is_reduced_there_unless_the_record_names_somebodys_code(
+    simulated: Simulated,
+    is_made: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The hint under a simulated run named this command, which found no Python with torch."""
+    made: list[Simulated] = []
+    reducer = tmp_path / "python"
+    reducer.write_text(f'#!/bin/sh\necho "$DEVICE" >> {tmp_path}/device\nexit 1\n')
+    reducer.chmod(0o755)
+
+    @contextmanager
+    def python(given: Simulated, store: EnvironmentStore) -> Iterator[SimpleNamespace]:
+        made.append(given)
+        found = SimpleNamespace(executable=reducer), SimpleNamespace(variables={"DEVICE": "simulated"})
+        yield SimpleNamespace(interpreter=found[0], environ=found[1])
+
+    monkeypatch.setattr(simulated_suites, "simulated_python", python)
+    monkeypatch.chdir(tmp_path)
+    write_record(RECORD.model_copy(update={"simulated": simulated}), tmp_path / "record.json")
+
+    assert main("repro", ["record.json", "issue-131750"]) == 0
+    assert made == ([simulated] if is_made else [])
+    assert not is_made or (tmp_path / "device").read_text(encoding="utf-8") == "simulated\n"
+    release = "torch==2.15.0" if simulated.official else "v2.6.0"
+    command = f"nox -s simulate -- {release} --macos {simulated.macos} -- " if is_made else ""
+    assert f"next: {command}python repro_issue_131750.py" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_file_that_the_suite_no_longer_has_is_named() -> None:

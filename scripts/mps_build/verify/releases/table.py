@@ -27,7 +27,10 @@ Owned = Mapping[str, Mapping[str, Sequence[str]]]
 # A message of the software Metal is mostly a limit of ours.
 _OURS = "software Metal:"
 # A release that does not have what is tested yet: nothing is wrong, unless a row of that release says so.
-_LACKS = re.compile(r"NotImplementedError|not (?:currently )?supported on (?:the )?MPS|`fused=True` requires")
+_LACKS = re.compile(
+    r"NotImplementedError|not (?:currently )?supported on (?:the )?MPS|MPS backend but it does not have support|"
+    r"`fused=True` requires|If capturable=True"
+)
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:\"']+/)+")
 
 

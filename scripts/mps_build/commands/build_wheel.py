@@ -63,6 +63,9 @@ def run(options: Options, console: Console) -> Result:
             "--editable cannot be a release: its tree may change at any time",
             hint="leave --profile out: --editable implies develop",
         )
+    if options.editable and "," in (options.python or ""):  # before a Python is looked for
+        first = (options.python or "").partition(",")[0]
+        raise UsageError("--editable takes one Python at a time", hint=f"--python {first}")
     if options.editable and not options.dry_run:
         from ..wheel_build.rebuild_editable import recall
 

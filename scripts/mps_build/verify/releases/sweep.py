@@ -138,6 +138,8 @@ class Sweep:
                 return _run_of(release, Verification(request, self.console, suite).run())
         except (OwnFault, CompileError, NoSuchWheel) as error:
             return Run(release=release, cause=_line(error))
+        finally:
+            self.console.done()
 
     def _record(self, release: str) -> Record | None:
         """Return what there is of a release, if it is of the same cases, macOS and kind of device."""

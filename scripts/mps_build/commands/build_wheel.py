@@ -58,14 +58,8 @@ def run(options: Options, console: Console) -> Result:
             "--host is allowed only with --dry-run: a recorded host cannot build",
             hint="leave --host out to build on this host",
         )
-    if options.editable and options.profile == "release":
-        raise UsageError(
-            "--editable cannot be a release: its tree may change at any time",
-            hint="leave --profile out: --editable implies develop",
-        )
-    if options.editable and "," in (options.python or ""):  # before a Python is looked for
-        first = (options.python or "").partition(",")[0]
-        raise UsageError("--editable takes one Python at a time", hint=f"--python {first}")
+    if options.editable:
+        _refuse(options)
     if options.editable and not options.dry_run:
         from ..wheel_build.rebuild_editable import recall
 
@@ -127,6 +121,18 @@ def _patches_tried(request: BuildRequest) -> str:
     except SourceError as error:
         return f"not tried: {str(error).partition(' (log: ')[0]}"
     return f"they fit {source.commit[:12]}"
+
+
+def _refuse(options: Options) -> None:
+    """Refuse what cannot be edited in place, before a Python is looked for."""
+    if options.profile == "release":
+        raise UsageError(
+            "--editable cannot be a release: its tree may change at any time",
+            hint="leave --profile out: --editable implies develop",
+        )
+    first, comma, _ = (options.python or "").partition(",")
+    if comma:
+        raise UsageError("--editable takes one Python at a time", hint=f"--python {first}")
 
 
 def _editable(options: Options, request: BuildRequest, workspace: Workspace, console: Console) -> Result:

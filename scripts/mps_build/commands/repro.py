@@ -26,7 +26,7 @@ from ..common.errors import UsageError
 from ..common.files import write_whole
 from ..common.json_text import load_json
 from ..common.recipe.catalogue import data_root
-from ..common.records.device_record import FAILED, Case, Record, load_record
+from ..common.records.device_record import FAILED, Case, Record, Simulated, load_record
 from ..common.records.kernels import is_kernels, load_kernels
 from ..common.reporting import Result
 from ..common.workspace import cache_folder
@@ -118,10 +118,23 @@ def run(options: Options, console: Console) -> Result:
     return Result(document={**document, "not_reduced": short.refused or None})
 
 
+# A record is somebody's file: what the index or Debian has is fetched for it, no tree, wheel or program that it names.
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+
+def _simulated(record: Record) -> Simulated | None:
+    """Return the simulated device of a record, if it is one that can be had anew in minutes."""
+    simulated = record.simulated
+    if simulated is None or simulated.source is not None or simulated.torch != "debian":
+        return None
+    is_plain = _VERSION.fullmatch(simulated.release) and re.fullmatch(r"\d+(?:\.\d+)*", simulated.macos)
+    return simulated if is_plain else None
+
+
 def _command(record: Record, script: Path) -> str:
     """Return what runs the script where the record's device is."""
     name = shlex.quote(str(script))
-    if (simulated := record.simulated) is None or simulated.source is not None or "+" in simulated.release:
+    if (simulated := _simulated(record)) is None:
         return f"python {name}"
     release = f"torch=={simulated.release}" if simulated.official else f"v{simulated.release}"
     return f"nox -s simulate -- {release} --macos {simulated.macos} -- python {name}"
@@ -131,10 +144,8 @@ def _command(record: Record, script: Path) -> str:
 def _device(record: Record, options: Options, console: Console) -> Iterator[ReductionDevice]:
     """Yield where the case is reduced: on a simulated device where the record is of one, and no other is named."""
     python = find_python(record, options.python, cache_folder(), os.environ)
-    simulated = record.simulated
-    # A record is somebody's file: what the index or Debian has is fetched for it, no tree or wheel that it names.
-    is_ours = simulated is not None and simulated.source is None and "+" not in simulated.release
-    if simulated is None or python is not None or options.device is not None or not is_ours:
+    simulated = _simulated(record)
+    if simulated is None or python is not None or options.device is not None:
         yield ReductionDevice(python=python, device=options.device, fault=options.inject)
         return
     from ..verify.simulated_suites import simulated_python  # needs what only a simulation needs

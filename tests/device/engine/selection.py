@@ -129,9 +129,10 @@ class Selection:
     def unknown(self, cases: Iterable[str]) -> str:
         """Return what is wrong with the ids that were named, given all there are; an empty text where each is one.
 
-        A pattern with `[` need not fit anything: the driver writes so what not every release has.
+        A pattern that begins with `[x]` need not fit anything: the driver writes so what not every release has.
         """
-        names = [name.strip() for name in self.only.split(",") if name.strip() and "[" not in name]
+        named = (name.strip() for name in self.only.split(","))
+        names = [name for name in named if name and not fnmatch.fnmatchcase(name, "[[]?[]]*")]
         ids = [] if not names else list(cases)
         for name in names:
             if not any(fnmatch.fnmatchcase(one, name) for one in ids):

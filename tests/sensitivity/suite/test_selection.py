@@ -90,6 +90,7 @@ def test_one_wrong_name_among_right_ones_is_named_with_what_looks_like_it() -> N
     assert Selection(only="issue-2, issue-*", after="", without="").unknown(ids) == ""
     # What the driver writes of an id that not every release has: a table of releases ended at torch 1.12.1.
     assert Selection(only="[l]ayout-9,[l]ayout-*", after="", without="").unknown(ids) == ""
+    assert Selection(only="issue-[89]", after="", without="").unknown(ids).startswith("--only issue-[89]: no case")
     said = Selection(only="issue-2,issue-1-rwo", after="", without="").unknown(ids)
     assert said == "--only issue-1-rwo: no case has this id; did you mean issue-1-row, issue-1-rows?"
     assert Selection(only="issue-1-*,no_such:*", after="", without="").unknown(ids).startswith("--only no_such:*: no ")

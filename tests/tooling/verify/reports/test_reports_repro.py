@@ -204,7 +204,10 @@ def test_the_command_writes_both_and_refuses_what_is_no_case(tmp_path: Path, mon
         (Simulated(release="2.15.0", macos="15.2", official=True), True),
         (Simulated(release="2.6.0", macos="14.4"), True),
         (Simulated(release="2.6.0", macos="14.4", source="/tree/of/somebody"), False),
+        (Simulated(release="2.6.0", macos="14.4", torch="built"), False),  # it would be compiled for half an hour
         (Simulated(release="2.6.0+rehearsal.linux", macos="15.2", official=True), False),
+        (Simulated(release="2.15.0; touch owned", macos="15.2", official=True), False),
+        (Simulated(release="2.15.0", macos="15 $(touch owned)", official=True), False),
     ],
 )
 def test_a_case_of_a_simulated_device_is_reduced_there_unless_the_record_names_somebodys_code(

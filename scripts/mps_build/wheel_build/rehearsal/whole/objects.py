@@ -243,7 +243,8 @@ def library_of(name: str) -> str | None:
     return min(places, key=lambda library: places[library], default=None)
 
 
-# Called when torch is imported. No is an answer that PyTorch knows: it then counts cores by the system's own call.
+# Called when the first kernel is chosen, as by torch.randn. No is an answer that PyTorch knows: it then counts cores
+# by the system's own call.
 _ANSWER_NO = frozenset({"_cpuinfo_initialize"})
 
 

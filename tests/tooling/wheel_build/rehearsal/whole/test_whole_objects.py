@@ -101,7 +101,7 @@ def test_fakes_trap_when_called_and_tables_are_data() -> None:
     assert "__ZN4onnx1fEv:\n  brk" in code and "_Sleef_f:\n  brk" in code and "__ZTV" not in code
     assert "__ZTVN4onnx1CE:\n  .space" in data
     assert fake_source([], []) == ""
-    # `import torch` asks it: a trap there is a wheel that nothing can import.
+    # The first operator asks it: a trap there is a wheel that computes nothing.
     no = fake_source(["_cpuinfo_initialize", "_cpuinfo_get_cores_count"], ["cpuinfo_initialize"] * 2)
     assert "_cpuinfo_initialize:\n  mov w0, #0\n  ret" in no and "_cpuinfo_get_cores_count:\n  brk" in no
 

@@ -67,9 +67,21 @@ def section(title: str, content: str, aside: str = "") -> str:
     return f"<section><h2>{in_html(title)}{small}</h2>{content}</section>"
 
 
-def table(columns: Sequence[str], rows: Sequence[str], *, name: str = "", numbers: Collection[str] = ()) -> str:
-    """Return a table of whole `<tr>` elements under their headings; the columns of `numbers` stand to the right."""
-    head = "".join(f"<th{' class=number' if each in numbers else ''}>{in_html(each)}</th>" for each in columns)
+def table(
+    columns: Sequence[str],
+    rows: Sequence[str],
+    *,
+    name: str = "",
+    numbers: Collection[str] = (),
+    marks: Collection[str] = (),
+) -> str:
+    """Return a table of whole `<tr>` elements under their headings.
+
+    Args:
+        numbers: the columns that stand to the right. marks: those of a character or two, as wide as that.
+    """
+    kinds = {**dict.fromkeys(numbers, "number"), **dict.fromkeys(marks, "mark")}
+    head = "".join(f"<th{f' class={kinds[each]}' if each in kinds else ''}>{in_html(each)}</th>" for each in columns)
     identity = f' id="{name}"' if name else ""
     body = "\n".join(rows)
     return f'<div class="wide"><table{identity}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'

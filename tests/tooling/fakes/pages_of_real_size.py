@@ -14,9 +14,12 @@ from pathlib import Path
 
 from http_servers import publish, wheel
 from mps_build.cli import main
+from mps_build.common.known_issues import load_issues
 from mps_build.common.records.benchmark import BenchmarkRecord, load_benchmark
 from mps_build.common.records.device_record import Case, KnownIssue, Record, Torch
 from mps_build.kernels.report import page
+from mps_build.verify.releases import page as releases_page
+from mps_build.verify.releases.table import Run, Table, make_table
 from mps_build.verify.reports import bars, benchmark_page, html
 
 TESTS = Path(__file__).parents[2]
@@ -35,6 +38,9 @@ def write_pages(folder: Path) -> list[Path]:
         "verify_mps": html.render(verification()),
         "verify_mps-everything-passed": html.render(verification(failures=False)),
         "verify_kernels": page.render([_unpacked("verify_kernels-2.15.0")]),
+        "releases": releases_page.html(
+            _releases(), command="nox -s verify_mps -- --releases 1.12.1..2.15.0 --simulated"
+        ),
         "benchmark_mps": benchmark_page.render(benchmark),
         "benchmark_mps-picture": _shown(bars.svg(benchmark)),
     }
@@ -48,6 +54,22 @@ def write_pages(folder: Path) -> list[Path]:
     alone = folder / "build_report-picture.html"
     alone.write_text(_shown(picture.read_text(encoding="utf-8")), encoding="utf-8")
     return [*(folder / f"{name}.html" for name in pages), *coverage, report, alone, *_index(folder, wheels=200)]
+
+
+def _releases() -> Table:
+    """Return the table of twenty releases: real known issues, each wrong in every third release, now and then not."""
+    issues = load_issues(TESTS / "device" / "known_issues.yaml")
+    ids = [name for row in issues for name in (*row.shown_by, *(row.cases or ())) if "*" not in name]
+    releases = [*(f"2.{minor}.{patch}" for minor in range(6, 15) for patch in (0, 1)), "1.13.1", "2.15.0"]
+    runs = []
+    for at, release in enumerate(releases):
+        wrong = [name for place, name in enumerate(ids) if (place + at) % 3]
+        cases = [
+            Case(id=name, layer="regressions", outcome="failed" if name in wrong else "passed", reason=_MISMATCH)
+            for name in dict.fromkeys(ids)
+        ]
+        runs.append(Run(release=release, record=verification().model_copy(update={"cases": tuple(cases)})))
+    return make_table(issues, runs, macos="15.2")
 
 
 def _benchmark() -> BenchmarkRecord:

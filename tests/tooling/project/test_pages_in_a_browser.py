@@ -55,7 +55,7 @@ def test_every_page_can_be_read(browser: Any, pages: list[Path], screen: str, sc
         refused.clear()
     view.close()
 
-    assert len(requested) == (13 if screen == "desk" else 11)
+    assert len(requested) == (14 if screen == "desk" else 12)
     assert min(requested.values()) > 0
     shown = "\n".join(f"{name}: {len(each)} faults\n  " + "\n  ".join(each[:8]) for name, each in faults.items())
     assert not faults, f"\n{shown}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from mps_build.common import page
@@ -14,6 +15,11 @@ _TONES = {"wrong": "bad", "right": "good", "absent": "idle", "unclear": "known",
 LEGEND = (
     "x: wrong. o: right. –: the release does not have what is tested. ?: a fault of ours, or wrong in another way, so "
     "nothing follows. Empty: not run. !: known_issues.yaml claims something else."
+)
+# Twenty releases stand side by side at a desk.
+_CSS = (
+    "main { max-width: 1400px; } #seen td:first-child { min-width: 7.5em; }\n"
+    "#seen summary { color: var(--ink); margin: 0; } #seen details pre { margin: 0; }\n"
 )
 _SEEN: tuple[Status, ...] = ("differs", "agrees", "new")
 
@@ -108,24 +114,39 @@ def _release(column: Column) -> tuple[str, ...]:
 def html(table: Table, *, command: str) -> str:
     """Return the page as HTML that needs nothing else; a cell's title says which case, and why."""
     columns = ("issue", "what", "claimed", "first bad", "first good", *heads(table))
+    seen = [_html_row(row, table) for row in rows_seen(table)]
     body = (
         f'<p class="statement">{in_html(statement(table))}</p><h1>Which bug is in which release</h1>'
         f"<p>{in_html(summary(table))}.</p><p>{in_html(LEGEND)}</p>"
-        + page.section("Seen", page.table(columns, [_html_row(row, table) for row in rows_seen(table)], name="seen"))
+        + page.section("Seen", page.table(columns, seen, name="seen", marks=heads(table)))
         + page.section("Not seen", page.table(("issue", "what", "claimed", "why"), _not_seen(table)))
         + page.section("Releases", page.table(_RELEASE, [_tr(map(in_html, _release(at))) for at in table.columns]))
     )
-    return page.whole_page("Which bug is in which release", body, footer=f"Made by {command}")
+    return page.whole_page("Which bug is in which release", body, css=_CSS, footer=f"Made by {command}")
+
+
+def how_to_see(row: Row, table: Table) -> tuple[str, str]:
+    """Return what the newest release that has a bug answered, and the commands that show it and write its script."""
+    release = [at for at, cell in row.cells.items() if cell.word == "wrong"][-1]
+    cell = row.cells[release]
+    case = shlex.quote(cell.case or "")
+    lines = (
+        f"nox -s verify_mps -- torch=={release} --simulated --macos {table.macos} --only {case} --record seen",
+        f"nox -s repro -- seen/record.json {case}",
+    )
+    return f"{release}: {cell.reason or 'wrong'}", "\n".join(lines)
 
 
 def _html_row(row: Row, table: Table) -> str:
+    said, commands = how_to_see(row, table)
+    what = f"<details><summary>{in_html(row.title)}</summary>{in_html(said)}<pre>{in_html(commands)}</pre></details>"
     cells = "".join(_html_cell(row.cells[each.release]) for each in table.columns)
-    return _tr([_issue(row), *map(in_html, (row.title, row.claimed or "", *ends(row)))], more=cells)
+    return _tr([_issue(row), what, *map(in_html, (row.claimed or "", *ends(row)))], more=cells)
 
 
 def _html_cell(cell: Cell) -> str:
     said = ": ".join(filter(None, (cell.case, cell.reason)))
-    return f'<td title="{in_html(said)}"><span class="tag {_TONES[cell.word]}">{in_html(mark(cell))}</span></td>'
+    return f'<td class=mark title="{in_html(said)}"><span class="tag {_TONES[cell.word]}">{in_html(mark(cell))}</span></td>'
 
 
 def _not_seen(table: Table) -> list[str]:

@@ -182,6 +182,25 @@ def test_what_no_row_names_is_a_row_of_its_own() -> None:
     assert found.rows[0].link == "https://github.com/pytorch/pytorch/issues/9"
 
 
+def test_each_bug_has_the_command_that_shows_it_in_the_newest_release_that_has_it() -> None:
+    found = table(
+        [issue(**LAYER_NORM)],
+        run("2.4.1", case("issue-131750", "known", "off by 3")),
+        run("2.5.1", case("issue-131750", "known", "off by 4 <x>")),
+        run("2.6.0", case("issue-131750", "passed")),
+    )
+
+    said, commands = page.how_to_see(found.rows[0], found)
+
+    assert said == "2.5.1: off by 4 <x>"
+    assert commands.splitlines() == [
+        "nox -s verify_mps -- torch==2.5.1 --simulated --macos 15.2 --only issue-131750 --record seen",
+        "nox -s repro -- seen/record.json issue-131750",
+    ]
+    text = page.html(found, command="nox")
+    assert "<summary>t</summary>2.5.1: off by 4 &lt;x&gt;<pre>nox -s verify_mps" in text
+
+
 def test_pages_take_nothing_of_a_hostile_record_for_their_own() -> None:
     hostile = "<script>alert(1)</script> | \x1b[2J `x` [a](javascript:b)"
     bad = case("issue-1", "failed", hostile, issue=[hostile])

@@ -39,6 +39,7 @@ def test_every_name_leads_somewhere() -> None:
         "checks",
         "nightly",
         "release",
+        "releases",
         "verify-kernels",
         "verify-mps",
     ]

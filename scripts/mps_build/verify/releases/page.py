@@ -146,7 +146,8 @@ def _html_row(row: Row, table: Table) -> str:
 
 def _html_cell(cell: Cell) -> str:
     said = ": ".join(filter(None, (cell.case, cell.reason)))
-    return f'<td class=mark title="{in_html(said)}"><span class="tag {_TONES[cell.word]}">{in_html(mark(cell))}</span></td>'
+    shown = f'<span class="tag {_TONES[cell.word]}">{in_html(mark(cell))}</span>'
+    return f'<td class=mark title="{in_html(said)}">{shown}</td>'
 
 
 def _not_seen(table: Table) -> list[str]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ pytest.importorskip("llvmlite")
 
 from mps_build.cli import main
 from mps_build.commands.shared import releases
+from mps_build.common import strict_yaml
 from mps_build.common.errors import OwnFault, SourceError
 from mps_build.common.records.device_record import KnownIssue, Record, Torch, WheelFile, write_record
 from mps_build.inspection.coverage.rules import KERNEL, ON_DEMAND, Change
@@ -131,6 +135,43 @@ def test_each_release_is_run_once_and_the_table_says_which_wheel(
     assert (again, suite.names[3:]) == (0, ["2.6.0"])
     call("2.3.1", "--only", "issue-7")
     assert (suite.names[4:], suite.ran[-1].skip) == (["2.3.1"], ()), "other cases are another question"
+
+
+WORKFLOW = Path(__file__).parents[4] / ".github" / "workflows" / "releases.yml"
+
+
+def test_the_workflow_runs_each_release_on_a_machine_and_makes_one_table_of_all(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its scripts are run by bash, with a nox that says what it was given; that is then run over the fake."""
+    workflow = strict_yaml.unchecked(WORKFLOW.read_text(encoding="utf-8"))
+    default = json.loads(workflow[True]["workflow_dispatch"]["inputs"]["releases"]["default"])
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    (tmp_path / "known.yaml").write_text(ISSUES)
+    shim = tmp_path / "bin" / "nox"
+    shim.parent.mkdir()
+    shim.write_text('#!/bin/bash\nprintf "%s\\n" "$@" > "$RUNNER_TEMP/words"\n')
+    shim.chmod(0o755)
+
+    def job(name: str, machine: str, **environ: str) -> int:
+        (tmp_path / machine).mkdir(exist_ok=True)
+        script = next(step["run"] for step in workflow["jobs"][name]["steps"] if "run" in step)
+        path = f"{shim.parent}:{os.environ['PATH']}"
+        environ |= {"PATH": path, "RUNNER_TEMP": str(tmp_path / machine)}
+        subprocess.run(["bash", "-e", "-c", script], env=environ, check=True)
+        session, command, separator, *words = (tmp_path / machine / "words").read_text().splitlines()
+        assert (session, command, separator) == ("-s", "verify_mps", "--")
+        return main(command, [*words, "--known-issues", str(tmp_path / "known.yaml")])
+
+    for release in default:
+        assert job("release", release, RELEASE=release) == 0
+        shutil.copytree(tmp_path / release / "records", tmp_path / "last" / "records", dirs_exist_ok=True)
+
+    assert job("table", "last", RELEASES=",".join(default)) == 0
+    assert suite.names == default, "the last machine runs nothing again"
+    document = json.loads((tmp_path / "last" / "table" / "releases.json").read_text())
+    assert [each["release"] for each in document["releases"]] == default
+    assert "torch==2.4.1 --simulated" in (tmp_path / "last" / "table" / "releases.html").read_text()
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(call: Callable[..., Answer], suite: Suite) -> None:

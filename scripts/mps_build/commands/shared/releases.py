@@ -261,14 +261,15 @@ def _write(wanted: Wanted, markdown: str, html: str) -> None:
 
 def _print_table(table: Table, console: Console) -> None:
     console.print()
-    marks = {row.id: " ".join(page.mark(row.cells[at.release]) or "." for at in table.columns) for row in table.rows}
-    columns = ("issue", "what", "claimed", "first bad", "first good", " ".join(page.heads(table)))
     rows = [
-        (row.id, row.title[:40], row.claimed or "", *page.ends(row), marks[row.id]) for row in page.rows_seen(table)
+        (row.id, row.title, row.claimed or "", page.wrong_in(row) + " !" * (row.status == "differs"))
+        for row in page.rows_seen(table)
     ]
     if rows:
-        console.table(columns, rows)
-    console.print(page.LEGEND)
+        console.table(("issue", "what", "claimed", "wrong in"), rows)
+    console.print(
+        "!: right, or wrong, where known_issues.yaml claims something else; --html and --markdown show each release"
+    )
     console.print(page.summary(table) or "nothing was seen", style="bold")
 
 

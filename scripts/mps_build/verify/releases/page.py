@@ -66,6 +66,17 @@ def ends(row: Row) -> tuple[str, str]:
     return row.first_bad if row.last_good else f"{row.first_bad} or before", row.first_good or "not seen"
 
 
+def wrong_in(row: Row) -> str:
+    """Return the releases in which a bug was seen, those that stand beside each other as a range."""
+    spans: list[list[str]] = []
+    before = ""
+    for release, cell in row.cells.items():
+        if cell.word == "wrong":
+            spans = [*spans[:-1], [*spans[-1], release]] if before == "wrong" else [*spans, [release]]
+        before = cell.word
+    return ", ".join(span[0] if len(span) == 1 else f"{span[0]}..{span[-1]}" for span in spans)
+
+
 def rows_seen(table: Table) -> list[Row]:
     """Return the rows that were wrong somewhere: those that differ from what was claimed first."""
     return [row for status in _SEEN for row in table.with_status(status)]

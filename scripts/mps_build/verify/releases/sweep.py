@@ -104,6 +104,8 @@ class Sweep:
     def estimate(self, kept: dict[str, Run]) -> str:
         """Return what the rest will take, before it is begun."""
         left = len(self.releases) - len(kept)
+        if not left:
+            return f"{len(self.releases)} releases, all of them are there"
         took = [run.record.seconds for run in kept.values() if run.record is not None]
         low, high = (min(took), max(took)) if took else _FIRST_SECONDS
         free = shutil.disk_usage(_existing(self.folder)).free

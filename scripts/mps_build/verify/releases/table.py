@@ -5,10 +5,11 @@ Nothing is run here, and no torch is needed.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from typing import Any, Literal
 
 from packaging.version import Version
@@ -179,7 +180,12 @@ def _level_fits(level: str, patterns: Iterable[str]) -> bool:
 
 
 def _fits(text: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(text, one) for one in patterns)
+    return _pattern(tuple(patterns)).match(text) is not None
+
+
+@functools.lru_cache(maxsize=None)
+def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)) or r"(?!)")  # of none nothing fits
 
 
 def fails_below(case: Case) -> bool:

@@ -182,6 +182,14 @@ def test_what_no_row_names_is_a_row_of_its_own() -> None:
     assert found.rows[0].link == "https://github.com/pytorch/pytorch/issues/9"
 
 
+def test_a_range_of_wrong_releases_holds_no_other_one() -> None:
+    words = {"2.3.1": "failed", "2.4.1": "known", "2.5.1": "skipped", "2.6.0": "passed", "2.7.1": "failed"}
+
+    found = table([issue(**LAYER_NORM)], *(run(at, case("issue-131750", word)) for at, word in words.items()))
+
+    assert page.wrong_in(found.rows[0]) == "2.3.1..2.4.1, 2.7.1"
+
+
 def test_each_bug_has_the_command_that_shows_it_in_the_newest_release_that_has_it() -> None:
     found = table(
         [issue(**LAYER_NORM)],

@@ -30,7 +30,8 @@ _OURS = "software Metal:"
 # A release that does not have what is tested yet: nothing is wrong, unless a row of that release says so.
 _LACKS = re.compile(
     r"NotImplementedError|not (?:currently )?supported on (?:the )?MPS|MPS backend but it does not have support|"
-    r"`fused=True` requires|If capturable=True"
+    r"`fused=True` requires|If capturable=True|MPS (?:device )?does not support|"
+    r"Adaptive pool MPS: input sizes must be divisible"
 )
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:\"']+/)+")
 
@@ -183,7 +184,7 @@ def _fits(text: str, patterns: Iterable[str]) -> bool:
     return _pattern(tuple(patterns)).match(text) is not None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)) or r"(?!)")  # of none nothing fits
 
@@ -260,6 +261,7 @@ def _known_row(
             [case for case in cases.values() if case.id in shown_by or _fits(case.id, row.cases or ())],
             wrong[at],
             limits,
+            row,
         )
         cells[at] = replace(cell, differs=cell.word == ("right" if claimed else "wrong"))
     is_seen = any(cell.word == "wrong" for cell in cells.values())
@@ -287,9 +289,14 @@ def _status(row: Issue, cells: Mapping[str, Cell], why: str | None) -> Status:
     return "not_run"
 
 
-def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue]) -> Cell:
+def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue], row: Issue | None = None) -> Cell:
     """Return what one release says, given its cases that show the bug, and those that were wrong as it says."""
-    ours = [case for case in cases if case.outcome == "own_fault" or (_is_wrong(case) and _is_ours(case, limits))]
+    ours = [
+        case
+        for case in cases
+        if case.outcome == "own_fault"
+        or (_is_wrong(case) and _is_ours(case, limits) and not (row and _is_its_refusal(row, case)))
+    ]
     found: tuple[tuple[Word, list[Case]], ...] = (
         ("wrong", [case for case in wrong if case not in ours]),
         ("unclear", [case for case in cases if case in ours or (_is_wrong(case) and not _lacks(case))]),
@@ -304,6 +311,12 @@ def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue])
 
 def _is_ours(case: Case, limits: Sequence[Issue]) -> bool:
     return fails_below(case) or any(speaks_of(row, case) for row in limits)
+
+
+def _is_its_refusal(row: Issue, case: Case) -> bool:
+    """Say whether a row speaks of what the software Metal refuses here: sizes or types that Apple's refuses too."""
+    refused = (case.reason or "").partition(_OURS)[2]
+    return case.outcome != "timeout" and bool(row.says and refused and re.search(row.says, refused))
 
 
 def short(reason: str | None) -> str | None:

@@ -182,6 +182,33 @@ def test_what_no_row_names_is_a_row_of_its_own() -> None:
     assert found.rows[0].link == "https://github.com/pytorch/pytorch/issues/9"
 
 
+def test_what_a_row_says_of_a_refusal_by_the_software_metal_is_its_bug_and_not_ours() -> None:
+    refused = (
+        "raised RuntimeError: software Metal: aten::var: MPSGraph multiplication: the types of its operands differ"
+    )
+    named = {**LAYER_NORM, "says": "the types of its operands differ"}
+
+    outcomes = {"2.4.1": "known", "2.5.1": "timeout"}
+    runs = [run(release, case("issue-131750", outcome, refused)) for release, outcome in outcomes.items()]
+
+    assert words(table([issue(**named)], *runs)) == {"2.4.1": "x", "2.5.1": "?"}
+    assert words(table([issue(**LAYER_NORM)], *runs)) == {"2.4.1": "?", "2.5.1": "?"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "raised RuntimeError: MPS does not support cumsum op with int64 input",
+        "raised RuntimeError: MPS device does not support linear for non-float inputs",
+        "raised RuntimeError: Adaptive pool MPS: input sizes must be divisible by output sizes.",
+    ],
+)
+def test_what_an_old_release_refuses_by_name_is_what_it_lacks(said: str) -> None:
+    found = table([issue(**LAYER_NORM)], run("2.0.1", case("issue-131750", "known", said)))
+
+    assert words(found) == {"2.0.1": "–"}
+
+
 def test_a_range_of_wrong_releases_holds_no_other_one() -> None:
     words = {"2.3.1": "failed", "2.4.1": "known", "2.5.1": "skipped", "2.6.0": "passed", "2.7.1": "failed"}
 

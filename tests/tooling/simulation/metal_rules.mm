@@ -306,6 +306,10 @@ void collections() {
   id one = [NSMutableArray array];
   [one addObjectsFromArray:@[ @1, @2 ]];
   [one addObjectsFromArray:@[]];
+  id fewer = [one mutableCopy];
+  [fewer addObject:@1];
+  [fewer removeObject:@1];
+  printf("%lu %d ", (unsigned long)[fewer count], [[fewer firstObject] isEqual:@2]);
   id error = [NSError new];
   printf("%lu %ld %s %d %s\n", (unsigned long)[one count], (long)[error code], [[error domain] UTF8String],
          [@2 isEqual:[NSNumber numberWithDouble:2]], [MTLLibraryErrorDomain UTF8String]);

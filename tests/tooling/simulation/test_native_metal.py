@@ -125,7 +125,7 @@ def test_what_a_macos_lacks_is_absent(program: Path, scenario: str, since: str, 
         ("semaphores", "-1 3"),
         ("placed_in_a_heap", "1 1 0"),
         ("signalled_in_time", "01"),
-        ("collections", "2 0 software Metal 1 MTLLibraryErrorDomain"),
+        ("collections", "1 1 2 0 software Metal 1 MTLLibraryErrorDomain"),
         ("queued_at_the_end", "ran with 7, waited"),
     ],
 )

@@ -112,6 +112,10 @@ unsigned long never_changes;
   [(*items)[index] release];
   items->erase(items->begin() + (long)index);
 }
+- (void)removeObject:(id)wanted {
+  for (size_t index = items->size(); index-- > 0;)
+    if ((*items)[index] == wanted || [(*items)[index] isEqual:wanted]) [self removeObjectAtIndex:index];
+}
 - (void)removeLastObject {
   [self removeObjectAtIndex:items->size() - 1];
 }

@@ -13,6 +13,7 @@ from mps_build.common.files import open_to_append
 from mps_build.common.json_text import parse_json
 
 _ERROR = re.compile(r"[\w.]*(?:Error|Exception|Success|Failed)\b(?!: Caused by sample input)")
+_MARGIN = re.compile(r"^E\s+")  # of pytest's long form
 BAD = ("failed", "crashed", "timeout")
 GOOD = ("passed", "xfailed")
 
@@ -34,7 +35,7 @@ class UpstreamOutcome:
     @property
     def error(self) -> str:
         """The line of its reason that says most: the last exception but PyTorch's `Caused by sample input`."""
-        lines = [line for line in self.reason.splitlines() if line.strip()]
+        lines = [_MARGIN.sub("", line) for line in self.reason.splitlines() if line.strip()]
         errors = [line for line in lines if _ERROR.match(line)]
         return (errors or lines or [""])[-1]
 

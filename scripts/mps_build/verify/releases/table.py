@@ -236,8 +236,9 @@ def _owners(case: Case, known: Sequence[Issue], at: str, macos: str) -> list[Iss
     """
     those = [row for row in known if speaks_of(row, case)]
     here = [row for row in those if _why_not_here(row, macos) is None and within(at, row.torch)]
-    if not here and _lacks(case):
+    if _lacks(case) and not any(row.says for row in here):  # a row without words speaks of whatever a case answers
         return []
+    here = [row for row in here if row.says] if _lacks(case) else here
     named = [row for row in those if case.id in (*row.shown_by, *(row.cases or ()))]
     return here or named or [row for row in those if _fits(case.id, row.cases or ())]
 

@@ -204,9 +204,14 @@ def test_what_a_row_says_of_a_refusal_by_the_software_metal_is_its_bug_and_not_o
     ],
 )
 def test_what_an_old_release_refuses_by_name_is_what_it_lacks(said: str) -> None:
-    found = table([issue(**LAYER_NORM)], run("2.0.1", case("issue-131750", "known", said)))
+    known = case("issue-131750", "known", said)
+    spoken_of = {**LAYER_NORM, "says": "input|non-float|divisible"}
 
-    assert words(found) == {"2.0.1": "–"}
+    assert words(table([issue(**LAYER_NORM)], run("2.0.1", known))) == {"2.0.1": "–"}
+    assert words(table([issue(**LAYER_NORM)], run("2.4.1", known))) == {"2.4.1": "–"}, (
+        "a row without words says nothing"
+    )
+    assert words(table([issue(**spoken_of)], run("2.4.1", known))) == {"2.4.1": "x"}
 
 
 def test_a_range_of_wrong_releases_holds_no_other_one() -> None:

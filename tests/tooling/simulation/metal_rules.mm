@@ -309,6 +309,10 @@ void collections() {
   id fewer = [one mutableCopy];
   [fewer addObject:@1];
   [fewer removeObject:@1];
+  id last = [NSError new];
+  [fewer addObject:last];
+  [last release];
+  [fewer removeObject:[fewer lastObject]];
   printf("%lu %d ", (unsigned long)[fewer count], [[fewer firstObject] isEqual:@2]);
   id error = [NSError new];
   printf("%lu %ld %s %d %s\n", (unsigned long)[one count], (long)[error code], [[error domain] UTF8String],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase, translate
 from typing import Any, Literal
@@ -25,6 +25,7 @@ Status = Literal["agrees", "differs", "new", "not_seen", "not_here", "not_run"]
 # Release -> wrong case -> the ids of the rows that it shows.
 Owned = Mapping[str, Mapping[str, Sequence[str]]]
 
+_RIGHT = ("passed", "unexpected_pass")
 # A message of the software Metal is mostly a limit of ours.
 _OURS = "software Metal:"
 # A release that does not have what is tested yet: nothing is wrong, unless a row of that release says so.
@@ -111,6 +112,19 @@ class Table:
         return tuple(row for row in self.rows if row.status in wanted)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The cases of each release, which of them it does not have yet, and which rows its wrong cases show."""
+
+    seen: Mapping[str, Mapping[str, Case]]
+    lacking: Mapping[str, Collection[str]]
+    owned: Owned
+    macos: str
+
+    def is_explained(self, at: str, name: str) -> bool:
+        return name in self.lacking[at] or bool(self.owned[at][name])
+
+
 def make_table(issues: Iterable[Issue], runs: Iterable[Run], *, macos: str) -> Table:
     """Return the table of these releases.
 
@@ -120,17 +134,21 @@ def make_table(issues: Iterable[Issue], runs: Iterable[Run], *, macos: str) -> T
     ordered = sorted(runs, key=lambda run: Version(run.release))
     known = [row for row in issues if "mps" in row.devices and "official" in row.places]
     seen = {run.release: _cases_of(run) for run in ordered}
+    lacking = _lacking(seen)
     owned: Owned = {
         at: {
-            name: [row.id for row in _owners(case, known, at, macos)] for name, case in cases.items() if _is_wrong(case)
+            name: [row.id for row in _owners(case, known, at, macos, name in lacking[at])]
+            for name, case in cases.items()
+            if _is_wrong(case)
         }
         for at, cases in seen.items()
     }
-    rows = [_known_row(row, known, seen, owned, macos) for row in known if row.kind != "limit"]  # a limit is ours
+    found = _Found(seen=seen, lacking=lacking, owned=owned, macos=macos)
+    rows = [_known_row(row, known, found) for row in known if row.kind != "limit"]  # a limit is ours
     return Table(
         macos=macos,
         columns=tuple(_column(run) for run in ordered),
-        rows=(*rows, *_unknown_rows(known, seen, owned)),
+        rows=(*rows, *_unknown_rows(known, found)),
     )
 
 
@@ -160,10 +178,11 @@ def selection_of(issues: Iterable[Issue]) -> tuple[str, ...]:
 
 def speaks_of(row: Issue, case: Case) -> bool:
     """Say whether a wrong case is what a row speaks of, whatever the release."""
-    if case.known_issue == row.id:
-        return True
-    says = re.search(row.says or "", case.reason or "") is not None
-    return says and (_fits(case.id, row.cases or ()) or (_fits(case.id, row.drawn) and _levels_fit(row, case)))
+    if re.search(row.says or "", case.reason or "") is None:
+        return False
+    # The suite knew the levels of a case that ended the process; what it named then, the row may since have lost.
+    is_drawn = _fits(case.id, row.drawn) and (case.known_issue == row.id or _levels_fit(row, case))
+    return is_drawn or _fits(case.id, row.cases or ())
 
 
 def _levels_fit(row: Issue, case: Case) -> bool:
@@ -224,11 +243,17 @@ def _is_wrong(case: Case) -> bool:
     return case.outcome in (*FAILED, "known")
 
 
-def _lacks(case: Case) -> bool:
-    return _is_wrong(case) and _LACKS.search(case.reason or "") is not None
+def _lacking(seen: Mapping[str, Mapping[str, Case]]) -> dict[str, frozenset[str]]:
+    """Return the cases that each release does not have yet: it says so, and no older one passed them."""
+    found, passed = {}, set[str]()
+    for at, cases in seen.items():
+        refused = {name for name, case in cases.items() if _is_wrong(case) and _LACKS.search(case.reason or "")}
+        found[at] = frozenset(refused - passed)
+        passed |= {name for name, case in cases.items() if case.outcome in _RIGHT}
+    return found
 
 
-def _owners(case: Case, known: Sequence[Issue], at: str, macos: str) -> list[Issue]:
+def _owners(case: Case, known: Sequence[Issue], at: str, macos: str, is_lacking: bool) -> list[Issue]:
     """Return the rows that a wrong case of one release shows; none: it is a bug without a row.
 
     Rows that hold here; where none of them speaks of it, those that name it, a drawn case by its id. Operators of a
@@ -236,39 +261,38 @@ def _owners(case: Case, known: Sequence[Issue], at: str, macos: str) -> list[Iss
     """
     those = [row for row in known if speaks_of(row, case)]
     here = [row for row in those if _why_not_here(row, macos) is None and within(at, row.torch)]
-    if _lacks(case) and not any(row.says for row in here):  # a row without words speaks of whatever a case answers
-        return []
-    here = [row for row in here if row.says] if _lacks(case) else here
+    if _LACKS.search(case.reason or ""):  # a row without words would speak of whatever a case answers
+        those, here = [row for row in those if row.says], [row for row in here if row.says]
+    if is_lacking:
+        return here
     named = [row for row in those if case.id in (*row.shown_by, *(row.cases or ()))]
     return here or named or [row for row in those if _fits(case.id, row.cases or ())]
 
 
-def _known_row(
-    row: Issue,
-    known: Sequence[Issue],
-    seen: Mapping[str, Mapping[str, Case]],
-    owned: Owned,
-    macos: str,
-) -> Row:
-    why = _why_not_here(row, macos)
+def _known_row(row: Issue, known: Sequence[Issue], found: _Found) -> Row:
+    why = _why_not_here(row, found.macos)
     limits = [each for each in known if each.kind == "limit" and each is not row]
-    wrong = {at: [cases[name] for name, rows in owned[at].items() if row.id in rows] for at, cases in seen.items()}
+    wrong = {
+        at: [cases[name] for name, rows in found.owned[at].items() if row.id in rows]
+        for at, cases in found.seen.items()
+    }
     # Cases that show it: those that it names, and drawn ones that were wrong so in some release.
     shown_by = {*row.shown_by, *(case.id for cases in wrong.values() for case in cases)}
     cells = {}
-    for at, cases in seen.items():
+    for at, cases in found.seen.items():
         claimed = why is None and within(at, row.torch)
         cell = _cell(
             [case for case in cases.values() if case.id in shown_by or _fits(case.id, row.cases or ())],
             wrong[at],
             limits,
+            found.lacking[at],
             row,
         )
         cells[at] = replace(cell, differs=cell.word == ("right" if claimed else "wrong"))
     is_seen = any(cell.word == "wrong" for cell in cells.values())
     if not is_seen:  # its cases show nothing here: that they are right contradicts nobody
         cells = {at: replace(cell, differs=False) for at, cell in cells.items()}
-    found = Row(
+    made = Row(
         id=row.id,
         title=row.title,
         kind=row.kind,
@@ -278,7 +302,7 @@ def _known_row(
         status=_status(row, cells, why),
         why=why if not is_seen else None,
     )
-    return _with_ends(found)
+    return _with_ends(made)
 
 
 def _status(row: Issue, cells: Mapping[str, Cell], why: str | None) -> Status:
@@ -290,19 +314,24 @@ def _status(row: Issue, cells: Mapping[str, Cell], why: str | None) -> Status:
     return "not_run"
 
 
-def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue], row: Issue | None = None) -> Cell:
+def _cell(
+    cases: Sequence[Case],
+    wrong: Sequence[Case],
+    limits: Sequence[Issue],
+    lacking: Collection[str],
+    row: Issue | None = None,
+) -> Cell:
     """Return what one release says, given its cases that show the bug, and those that were wrong as it says."""
     ours = [
         case
         for case in cases
-        if case.outcome == "own_fault"
-        or (_is_wrong(case) and _is_ours(case, limits) and not (row and _is_its_refusal(row, case)))
+        if case.outcome == "own_fault" or (_is_wrong(case) and _is_ours(case, limits, row if case in wrong else None))
     ]
     found: tuple[tuple[Word, list[Case]], ...] = (
         ("wrong", [case for case in wrong if case not in ours]),
-        ("unclear", [case for case in cases if case in ours or (_is_wrong(case) and not _lacks(case))]),
-        ("right", [case for case in cases if case.outcome in ("passed", "unexpected_pass")]),
-        ("absent", [case for case in cases if case.outcome == "skipped" or _lacks(case)]),
+        ("unclear", [case for case in cases if case in ours or (_is_wrong(case) and case.id not in lacking)]),
+        ("right", [case for case in cases if case.outcome in _RIGHT]),
+        ("absent", [case for case in cases if case.outcome == "skipped" or case.id in lacking]),
     )
     for word, those in found:
         if those:
@@ -310,8 +339,9 @@ def _cell(cases: Sequence[Case], wrong: Sequence[Case], limits: Sequence[Issue],
     return Cell()
 
 
-def _is_ours(case: Case, limits: Sequence[Issue]) -> bool:
-    return fails_below(case) or any(speaks_of(row, case) for row in limits)
+def _is_ours(case: Case, limits: Sequence[Issue], row: Issue | None = None) -> bool:
+    is_limit = any(speaks_of(each, case) for each in limits)
+    return is_limit or (fails_below(case) and not (row and _is_its_refusal(row, case)))
 
 
 def _is_its_refusal(row: Issue, case: Case) -> bool:
@@ -349,21 +379,21 @@ def _with_ends(row: Row) -> Row:
     )
 
 
-def _unknown_rows(known: Sequence[Issue], seen: Mapping[str, Mapping[str, Case]], owned: Owned) -> list[Row]:
+def _unknown_rows(known: Sequence[Issue], found: _Found) -> list[Row]:
     """Return a row for each issue, or case, that is wrong somewhere and that no known issue speaks of there."""
     limits = [row for row in known if row.kind == "limit"]
     groups: dict[str, dict[str, None]] = {}
-    for at, cases in seen.items():
+    for at, cases in found.seen.items():
         for case in cases.values():
-            if _is_wrong(case) and not (_is_ours(case, limits) or _lacks(case) or owned[at][case.id]):
+            if _is_wrong(case) and not (_is_ours(case, limits) or found.is_explained(at, case.id)):
                 groups.setdefault(", ".join(case.issue) or case.id, {})[case.id] = None
     rows = []
     for name, ids in groups.items():
         cells = {}
-        for at, cases in seen.items():
+        for at, cases in found.seen.items():
             ours = [cases[each] for each in ids if each in cases]
-            new = [case for case in ours if _is_wrong(case) and not _lacks(case) and not owned[at][case.id]]
-            cell = _cell(ours, new, limits)
+            new = [case for case in ours if _is_wrong(case) and not found.is_explained(at, case.id)]
+            cell = _cell(ours, new, limits, found.lacking[at])
             cells[at] = replace(cell, differs=cell.word == "wrong")
         link = f"https://github.com/pytorch/pytorch/issues/{name}" if name.isdecimal() else None
         shown = ", ".join(list(ids)[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")

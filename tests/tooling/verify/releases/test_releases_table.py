@@ -214,6 +214,33 @@ def test_what_an_old_release_refuses_by_name_is_what_it_lacks(said: str) -> None
     assert words(table([issue(**spoken_of)], run("2.4.1", known))) == {"2.4.1": "x"}
 
 
+def test_what_an_older_release_answered_is_not_lacking_in_a_newer_one() -> None:
+    refused = case(
+        "issue-5", "failed", "raised RuntimeError: MPS does not support cumsum op with int64 input", issue=["5"]
+    )
+
+    found = table([], run("2.4.1", refused), run("2.5.1", case("issue-5", "passed")), run("2.6.0", refused))
+
+    assert words(found) == {"2.4.1": "–", "2.5.1": "o", "2.6.0": "x!"}
+
+
+def test_what_the_suite_named_then_is_no_row_that_has_lost_the_case_since() -> None:
+    wrong = case("issue-5", "known", "off by 3", known_issue="131750", issue=["5"])
+
+    found = table([issue(**LAYER_NORM)], run("2.4.1", wrong))
+
+    assert [(row.id, row.status) for row in found.rows] == [("131750", "not_run"), ("5", "new")]
+
+
+def test_a_limit_is_ours_though_a_row_speaks_of_its_words() -> None:
+    limit = {**LAYER_NORM, "id": "8", "kind": "limit", "says": "graph without", "torch": None}
+    wrong = case("issue-131750", "known", "raised RuntimeError: software Metal: a graph without this operation")
+
+    found = table([issue(**{**LAYER_NORM, "says": "operation"}), issue(**limit)], run("2.4.1", wrong))
+
+    assert words(found) == {"2.4.1": "?"}
+
+
 def test_a_range_of_wrong_releases_holds_no_other_one() -> None:
     words = {"2.3.1": "failed", "2.4.1": "known", "2.5.1": "skipped", "2.6.0": "passed", "2.7.1": "failed"}
 

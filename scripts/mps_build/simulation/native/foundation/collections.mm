@@ -113,8 +113,10 @@ unsigned long never_changes;
   items->erase(items->begin() + (long)index);
 }
 - (void)removeObject:(id)wanted {
+  [wanted retain];  // the array may hold the last reference
   for (size_t index = items->size(); index-- > 0;)
     if ((*items)[index] == wanted || [(*items)[index] isEqual:wanted]) [self removeObjectAtIndex:index];
+  [wanted release];
 }
 - (void)removeLastObject {
   [self removeObjectAtIndex:items->size() - 1];

@@ -87,11 +87,17 @@ def _on_cpu(op: object, sample: object, dtype: torch.dtype) -> object:
         if isinstance(value, torch.Tensor):
             to = upcast if value.dtype == dtype else None
             return value.detach().to("cpu", to).requires_grad_(value.requires_grad)
-        if isinstance(value, torch.device) or (isinstance(value, str) and value.startswith("mps")):
-            return "cpu"
         return upcast if upcast is not None and value is dtype else value
 
-    return sample.transform(moved)
+    def placed(value: object) -> object:
+        return (
+            "cpu" if isinstance(value, torch.device) or (isinstance(value, str) and value.startswith("mps")) else value
+        )
+
+    made = sample.transform(moved)  # of tensors and dtypes alone: a factory would be asked on mps two times
+    made.args = tuple(map(placed, made.args))
+    made.kwargs = {name: placed(value) for name, value in made.kwargs.items()}
+    return made
 
 
 class TestConsistency(common_utils.TestCase):

@@ -94,7 +94,7 @@ def _on_cpu(op: object, sample: object, dtype: torch.dtype) -> object:
             "cpu" if isinstance(value, torch.device) or (isinstance(value, str) and value.startswith("mps")) else value
         )
 
-    made = sample.transform(moved)  # of tensors and dtypes alone: a factory would be asked on mps two times
+    made = sample.transform(moved)  # of tensors and dtypes alone; a factory would run on mps both times
     made.args = tuple(map(placed, made.args))
     made.kwargs = {name: placed(value) for name, value in made.kwargs.items()}
     return made

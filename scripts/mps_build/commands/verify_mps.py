@@ -321,12 +321,12 @@ def _list_known(options: Options, console: Console) -> Result:
     rows = issues_of_release(load_issues(path), release, macos=options.macos)
     where = f"torch {release}{f' on macOS {options.macos}' if options.macos else ''}"
     columns = ("what", "on", "gone in", "where it is said")
-    lines = [(row.title, _conditions(row), _until(row), _source(row)) for row in rows]
+    lines = [(row.title, _conditions(row), _until(row, release), _source(row)) for row in rows]
     if rows:
         console.table(columns, lines)
     console.print(f"{len(rows)} known issues of MPS in {where}; nothing was run", style="bold")
     of_suite = {"devices", "where", "transformation", "dtype", "levels", "says"}
-    found = [{**row.model_dump(exclude=of_suite), "gone_in": row.gone_in} for row in rows]
+    found = [{**row.model_dump(exclude=of_suite), "gone_in": row.gone_after(release)} for row in rows]
     return Result(document={"release": release, "macos": options.macos, "known_issues": found})
 
 
@@ -348,6 +348,6 @@ def _conditions(row: Issue) -> str:
     return "; ".join(filter(None, (f"macOS {row.macos}" if row.macos else "", chips, virtual)))
 
 
-def _until(row: Issue) -> str:
-    """Return the first release without a known issue, and the patch of this project that fixes it."""
-    return ", ".join(filter(None, (row.gone_in, row.fixed_by)))
+def _until(row: Issue, release: str) -> str:
+    """Return the next release without a known issue, and the patch of this project that fixes it."""
+    return ", ".join(filter(None, (row.gone_after(release), row.fixed_by)))

@@ -166,14 +166,14 @@ class Issue(_Declared):
         """Where it shows."""
         return self.where or _PLACES[self.kind]
 
-    @property
-    def gone_in(self) -> str | None:
-        """The first release that its range leaves out again: it has the fix, or was not seen to be wrong.
+    def gone_after(self, release: str) -> str | None:
+        """Return the next release that its range leaves out: it has the fix, or was not seen to be wrong.
 
         None where the range has no upper bound, or is a list of releases.
         """
-        ends = [Version(each.version) for each in SpecifierSet(self.torch or "") if each.operator == "<"]
-        return str(min(ends)) if ends else None
+        left_out = (each for each in SpecifierSet(self.torch or "") if each.operator in ("<", "!="))
+        ends = {Version(each.version.removesuffix(".*")) for each in left_out}
+        return str(min(later)) if (later := {end for end in ends if end > Version(release)}) else None
 
     @property
     def drawn(self) -> tuple[str, ...]:

@@ -436,10 +436,21 @@ def test_a_name_that_is_not_there_is_found(changed: dict[str, Any], fault: str, 
 
 
 @pytest.mark.parametrize(
-    ("torch", "gone"), [(">=2.8,<2.10", "2.10"), ("<2.4", "2.4"), (">=2.8", None), ("==2.6.0", None), (None, None)]
+    ("torch", "release", "gone"),
+    [
+        (">=2.8,<2.10", "2.8.0", "2.10"),
+        ("<2.4", "2.3.1", "2.4"),
+        (">=2.8", "2.9.0", None),
+        ("==2.6.0", "2.6.0", None),
+        (None, "2.6.0", None),
+        ("<2.5,!=2.0.*,!=2.1.*", "1.13.1", "2.0"),
+        ("<2.5,!=2.0.*,!=2.1.*", "2.4.1", "2.5"),
+    ],
 )
-def test_the_end_of_a_range_is_the_first_release_without_it(torch: str | None, gone: str | None) -> None:
-    assert issue(torch=torch).gone_in == gone
+def test_the_next_release_that_a_range_leaves_out_is_without_the_bug(
+    torch: str | None, release: str, gone: str | None
+) -> None:
+    assert issue(torch=torch).gone_after(release) == gone
 
 
 KNOWN_ROWS = (

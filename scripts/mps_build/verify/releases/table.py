@@ -180,7 +180,7 @@ def speaks_of(row: Issue, case: Case) -> bool:
     """Say whether a wrong case is what a row speaks of, whatever the release."""
     if re.search(row.says or "", case.reason or "") is None:
         return False
-    # The suite knew the levels of a case that ended the process; what it named then, the row may since have lost.
+    # The suite knew the levels of a case that ended the process.
     is_drawn = _fits(case.id, row.drawn) and (case.known_issue == row.id or _levels_fit(row, case))
     return is_drawn or _fits(case.id, row.cases or ())
 

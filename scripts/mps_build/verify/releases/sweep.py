@@ -119,7 +119,8 @@ class Sweep:
         """Yield each release when it is done; a fault of ours is its outcome, and the next one follows.
 
         Raises:
-            MpsBuildError: nothing can be run now: network, disk, machine. KeyboardInterrupt: the same command goes on.
+            MpsBuildError: nothing can be run now: network, disk, machine. UsageError: the suite has no such case.
+            KeyboardInterrupt: the same command goes on.
         """
         kept = self.kept()
         for release in self.releases:
@@ -137,11 +138,14 @@ class Sweep:
         assert request.simulated is not None
         try:
             with OfficialSuite(request, request.simulated, wheel=f"torch=={release}") as suite:
-                return _run_of(release, Verification(request, self.console, suite).run())
+                record = Verification(request, self.console, suite).run()
         except (OwnFault, CompileError, NoSuchWheel) as error:
             return Run(release=release, cause=_line(error))
         finally:
             self.console.done()
+        if record.cause == UsageError.cause:  # no release can answer what was not a question
+            raise UsageError(record.message or "the suite refuses its options", hint=record.hint)
+        return _run_of(release, record)
 
     def _record(self, release: str) -> Record | None:
         """Return what there is of a release, if it is of the same cases, macOS and kind of device."""

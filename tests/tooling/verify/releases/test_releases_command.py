@@ -47,6 +47,7 @@ class Suite:
         self.wrong = {"2.3.1", "2.4.1"}
         self.skipped: set[str] = set()
         self.stopped: set[str] = set()
+        self.refused: set[str] = set()
         self.ran: list[VerifyRequest] = []
 
     def __call__(self, request: VerifyRequest, *_: object, **__: object) -> Suite:
@@ -76,6 +77,15 @@ class Suite:
             write_record(made, request.folder / "record.json")
         if release in self.raised:
             raise self.raised[release]
+        if release in self.refused:
+            refused = {
+                "cases": (),
+                "cause": "usage",
+                "exit_code": 2,
+                "message": "no case has this id",
+                "hint": "--list",
+            }
+            return made.model_copy(update=refused)
         return made
 
     @property
@@ -172,6 +182,17 @@ def test_the_workflow_runs_each_release_on_a_machine_and_makes_one_table_of_all(
     document = json.loads((tmp_path / "last" / "table" / "releases.json").read_text())
     assert [each["release"] for each in document["releases"]] == default
     assert "torch==2.4.1 --simulated" in (tmp_path / "last" / "table" / "releases.html").read_text()
+
+
+def test_an_option_that_the_suite_refuses_is_the_users_and_ends_the_run(
+    call: Callable[..., Answer], suite: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite.refused = {"2.3.1", "2.4.1"}
+
+    status, _ = call("2.3.1,2.4.1", "--only", "no-such-case")
+
+    assert (status, suite.names) == (2, ["2.3.1"])
+    assert "error: no case has this id\nhint: --list" in capsys.readouterr().err
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(call: Callable[..., Answer], suite: Suite) -> None:
